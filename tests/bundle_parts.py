@@ -22,14 +22,18 @@ def unit_times(
     costs: Sequence[CostFunction],
     steps: Sequence[StepTime] = (),
     dispatch: CostFunction = ZERO,
+    *,
+    before: CostFunction = ZERO,
+    after: CostFunction = ZERO,
     **others: Any,
 ) -> UnitTimes:
-    """Return times of features and steps."""
+    """Return times of features and steps; half of `dispatch` is added to `before`, half to `after`."""
     return UnitTimes(
         (*names, *(step.name for step in steps)),
         tuple(step.users for step in steps),
         (*costs, *(step.cost for step in steps)),
-        dispatch,
+        before + dispatch * 0.5,
+        after + dispatch * 0.5,
         **others,
     )
 
@@ -40,12 +44,15 @@ def bundle_of(
     costs: Sequence[CostFunction],
     steps: Sequence[StepTime] = (),
     dispatch: CostFunction = ZERO,
+    before: CostFunction = ZERO,
+    after: CostFunction = ZERO,
+    waking: CostFunction = ZERO,
     prior: tuple[int | float, float] = (0, 0.5),
     **others: Any,
 ) -> Bundle:
     """Return a bundle; `others` are fields of it or of its parts."""
     space = BundleSpace(names=tuple(names), widths=(1,) * len(names), classes=(0, 1))
-    worst = unit_times(names, costs, steps, dispatch)
+    worst = unit_times(names, costs, steps, dispatch, before=before, after=after, waking=waking)
     bundle = Bundle(space, BundleTimes.of(worst), Promise((1.0, 1.0), (1.0, 1.0)), Prior(*prior))
     return changed(bundle, **others)
 
@@ -64,22 +71,23 @@ def changed(bundle: Bundle, **values: Any) -> Bundle:
     units = {name: values.pop(name) for name in ("costs", "steps", "dispatch") if name in values}
     if units or whole["space"].names != bundle.names:
         worst = bundle.times.worst
-        own: dict[str, Any] = {"costs": worst.features, "steps": worst.steps, "dispatch": worst.dispatch}
+        own: dict[str, Any] = {"costs": worst.features, "steps": worst.steps, "waking": worst.waking}
+        own |= {} if "dispatch" in units else {"before": worst.before, "after": worst.after}
         whole["times"] = BundleTimes.of(unit_times(whole["space"].names, **(own | units)), origin=whole["times"].origin)
     if "prior" in values:
         values["prior"] = Prior(*values["prior"])
     return replace(bundle, **whole, **values)
 
 
-def with_regimes(bundle: Bundle, *, calm: float = 1.0, **added: float) -> Bundle:
-    """Return a bundle that was measured in other regimes too: `added` seconds to each unit, dispatch and model run."""
+def with_regimes(bundle: Bundle, **added: float) -> Bundle:
+    """Return a bundle that was measured in other regimes too: `added` seconds to each unit and model run."""
     regimes: dict[Regime, RegimeTimes] = {}
     for name, seconds in added.items():
         more = CostFunction.of(seconds)
         kinds = ("worst", "planned", "guarded", "typical")
         times = {kind: getattr(bundle.times, kind).mapped(lambda cost, more=more: cost + more) for kind in kinds}
         models = tuple(model.seconds + seconds for model in bundle.models)
-        regimes[regime_of(name)] = RegimeTimes(bundle.times._replace(**times, calm=calm), models, asleep=0.02)
+        regimes[regime_of(name)] = RegimeTimes(bundle.times._replace(**times), models, asleep=0.02)
     return replace(bundle, regimes=regimes)
 
 

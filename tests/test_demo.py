@@ -29,6 +29,7 @@ RESULT: dict[str, Any] = {
     "single": 0.8,
     "cheap_first": 0.85,
     "elapsed_share": {"p50": 0.5, "p99": 0.8, "max": 0.9},
+    "promised": 0.01,
     "missed": 0,
     "items": 1500,
     "features": {"level": 1500},
@@ -66,7 +67,7 @@ def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pyte
     assert "loop" not in results[1]  # its deadline is longer than the period
     printed = capsys.readouterr().out
     assert "best single" in printed
-    assert "A loop with a period of 1.5 s" in printed
+    assert "a loop with a period of 1.5 s" in printed
 
 
 def test_missing_example_is_said(tmp_path: Path) -> None:
@@ -94,11 +95,15 @@ def test_node_that_fails_is_quoted(tmp_path: Path) -> None:
 
 
 def test_the_table_of_loops_has_rates_late_answers_and_the_share_of_rehearsals() -> None:
-    loop = {"period": 0.02, "items": 250, "late": 3, "in_time": 0.9, "at_once": 0.91, "rehearsing": 0.043}
+    rates = {"in_time": 0.9, "at_once": 0.91, "rehearsing": 0.043}
+    loop = {"period": 0.02, "items": 250, "late": 3, "paused": 1, **rates}
 
     printed = as_table([{**RESULT, "loop": loop}])
 
-    assert "A loop with a period of 20 ms sleeps" in printed
+    assert "Rehearsed: a loop with a period of 20 ms sleeps" in printed
+    assert "600 µs: The promise was kept: 0 of 1,500 answers were late" in printed
+    assert "600 µs: The promise was broken: 3 of 250 answers were late, 1.2 %; promised is at most 1 %." in printed
+    assert "1 of them would be late by any plan" in printed
     (line,) = [line for line in printed.splitlines() if "3/250" in line]
     assert line.split() == ["600", "µs", "0.900", "0.910", "3/250", "4.3%"]
 
@@ -113,7 +118,7 @@ def test_missed_deadlines_are_told_by_how_late_they_were() -> None:
 
 
 def test_without_loops_there_is_no_table_of_them() -> None:
-    assert "A loop" not in as_table([RESULT])
+    assert "a loop" not in as_table([RESULT])
 
 
 def test_only_right_answers_in_time_count_in_a_loop_and_a_skipped_item_is_wrong(
@@ -128,14 +133,14 @@ def test_only_right_answers_in_time_count_in_a_loop_and_a_skipped_item_is_wrong(
 
     def run(self: Node, items: Path, deadline: float, *, period: float | None = None) -> Any:
         periods.append(period)
-        return answers, {"loop": {"rehearsals": {"share": 0.05}}}
+        return answers, {"loop": {"rehearsals": {"share": 0.05}}, "promise": {"paused": 1}}
 
     monkeypatch.setattr(Node, "run", run)
     labels = ["brick", "grass", "brick", "brick"]
 
     looped = run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.001, 0.02, labels)
 
-    assert looped == Looped(items=3, late=1, in_time=0.25, at_once=0.25, rehearsing=0.05)
+    assert looped == Looped(items=3, late=1, in_time=0.25, at_once=0.25, rehearsing=0.05, paused=1)
     assert periods == [0.02, None]
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from polydom_builder.verification.proof_file import PROOF_FILE, encode_proof, load_proof
-from polydom_runtime import load_bundle
 from polydom_runtime.certification.certificate import Certificate
-from polydom_runtime.device import tune_file
+from polydom_runtime.learning import learned_file
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import load_flight
+from tests.runtime.learning.test_learned_file import ROWS
 from tests.runtime.measuring.test_costs_file import written
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -32,7 +32,7 @@ def test_flight() -> None:
 def test_costs(tmp_path: Path) -> None:
     samples = load_costs(GOLDEN / "format_1.costs")
 
-    assert (samples.units, samples.n_rounds, set(samples.items)) == (("mean", "(dispatch)"), 40, {"hot", "cold"})
+    assert (samples.units, samples.n_rounds, set(samples.items)) == (("mean", "(before)"), 40, {"hot", "cold"})
     assert written(tmp_path / "new.costs").read_bytes() == (GOLDEN / "format_1.costs").read_bytes()
 
 
@@ -42,17 +42,19 @@ def test_certificate(tmp_path: Path) -> None:
 
     assert (certificate.verdict, certificate.items, certificate.misses) == ("undecided", 59, 2)
     assert [miss.item for miss in certificate.missed] == [5, 6]
+    assert "\nlate at most 1 of any 20 answers: broken, 1 too many, 2 in the worst case\n" in str(certificate)
+    assert "\nall times were planned with a margin of 1.00 to 1.56, 1.25 at the end\n" in str(certificate)
     assert (tmp_path / "new.json").read_bytes() == (GOLDEN / "format_1.certificate.json").read_bytes()
 
 
-def test_tune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = dict.fromkeys(tune_file.MACHINE, "golden")
-    monkeypatch.setattr(tune_file, "this_machine", lambda board: machine)
-    tune = tune_file.load_tune(GOLDEN / "format_1.tune", load_bundle(GOLDEN / "format_1.bundle"))
-    tune_file.write_tune(tmp_path / "new.tune", tune)
+def test_learned(tmp_path: Path) -> None:
+    kept = learned_file.read_learned(GOLDEN / "format_1.learned")
+    learned = kept.learned
 
-    assert (tune.machine, set(tune.regimes), tune.warnings) == (machine, {"hot", "cold"}, ("warm",))
-    assert (tmp_path / "new.tune").read_bytes() == (GOLDEN / "format_1.tune").read_bytes()
+    assert learned_file.encode(kept) == (GOLDEN / "format_1.learned").read_bytes()
+    assert (kept.machine["cpu"], kept.saved, kept.warnings) == ("golden", "2026-11-29T12:00:00Z", ("warm",))
+    assert kept.circumstances == (0.75, 0x50000, 1.0, ("performance",), 61.5, 32, 0.02)
+    assert (learned.answers, learned.margin, learned.engines[0], learned.rows) == (700, 1.3, "numpy", ROWS)
 
 
 def test_proof(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ ROOMS = {
         *("exceptions", "causes", "clock", "arrays", "files", "frames", "binomial", "findings", "tables"),
         *("codec", "costs", "features", "testing", "stages", "histogram"),
         *("items", "kernels", "trust", "bundles", "device", "policy", "describing", "prediction"),
-        *("explaining", "predictor", "publishing", "measuring", "diagnosis", "records", "loop", "supervision"),
+        *("explaining", "learning", "predictor", "publishing", "measuring", "diagnosis", "records", "loop", "supervision"),
         *("certification", "delivery", "commands"),
         *("__main__", "__init__"),
     ),

@@ -15,7 +15,7 @@ from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.bundles.references import References
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.describing.description import outlook_text
+from polydom_runtime.describing.outlook_table import outlook_text
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.fingerprint import source_fingerprint
@@ -224,7 +224,7 @@ class BundleSearch(HostAnswers):
         return Bundle(
             BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist()), item_kind=self.item_kind_),
             BundleTimes.of(replace(target.worst, model=None), origin=target.origin),
-            promise._replace(scoring=scoring_name(trainer.scoring)),
+            promise._replace(scoring=scoring_name(trainer.scoring), late=round(1.0 - self.quantile, 12)),
             Prior(*self.prior_),
             model_entries(self.timer_, target, exported, self.settings.node.combine),
             stored or StoredIndex(),

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
     instead = command.add_mutually_exclusive_group()
-    instead.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
+    instead.add_argument("--drift", action="store_true", help="instead, let times differ from those of the build")
     instead.add_argument("--real", action="store_true", help="instead, answer every test item in five real runs")
     instead.add_argument("--loops", action="store_true", help="instead, run real loops that sleep between two items")
     instead.add_argument("--certificates", action="store_true", help="instead, certify loops at a period of 20 ms")

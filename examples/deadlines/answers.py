@@ -19,7 +19,7 @@ from polydom_runtime.measuring.stopwatch import Stopwatch, Timers
 from .task import Task
 
 N_ITEMS, HOT_ROUNDS = 600, 5
-"""Half of the items are to plan with: as many as a measurement takes. The other half is replayed."""
+"""Half of the items are to plan with. The other half is replayed."""
 
 SHARE_OF_TIME, HOT_SHARE = 1.5, 0.2
 """The longest time for the answers as a share of that for the measurement, and the part of it for hot ones."""

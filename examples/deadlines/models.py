@@ -25,6 +25,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import collector_off
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.learning.learned_file import Recalled
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.tuning import tune_bundle
 from polydom_runtime.predictor import Predictor
@@ -90,14 +91,15 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
     rows = search.trainer_.table.rows_of(entry.order)[:: max(len(task.items) // 256, 1)]
     model, there = bundle.model_bytes(number), search.target_.models
     placed = placed_seconds(model, rows, len(bundle.space.classes), there, entry.engine)
-    tune = tune_bundle(bundle, task.space, task.items, seconds=tune_seconds)
-    return {"real": real, "placed": placed, "stated": entry.seconds, "tuned": tune.regimes["hot"].models[number]}
+    learned = tune_bundle(bundle, task.space, task.items, deadline=DEADLINE, seconds=tune_seconds)
+    tuned = Recalled(learned, bundle, DEADLINE).at("hot").models[number].seconds
+    return {"real": real, "placed": placed, "stated": entry.seconds, "tuned": tuned}
 
 
 def real_seconds(task: Task, bundle: Bundle) -> tuple[int, float]:
     """Return the number of the model that answers most test items, and the 0.9 quantile of its time in real answers.
 
-    It is the time from the end of the last feature to the end of the answer, so it holds a microsecond of dispatch.
+    It is the time from the end of the last feature to the end of the answer, so it holds the end too.
     """
     predictor = Predictor(bundle, task.space, deadline=DEADLINE)
     predictor.warm_up(task.test_items[0])

@@ -17,7 +17,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import step_users
 from polydom_runtime.features import members
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AROUND, WAKING, CostSamples
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.prediction import Policy
 
@@ -154,8 +154,9 @@ class Replay:
     def seconds_of(self, mask: int) -> Floats:
         """Return the real time of an answer with these features for each test item, in seconds."""
         steps = [name for name, users in step_users(self.task.space) if users & mask]
-        units = [self.trials.of(unit) for unit in (DISPATCH, *steps, *self.task.space.names_of(mask))]
-        seconds: Floats = np.sum(units, axis=0)
+        around = (unit for unit in AROUND if mask or unit != WAKING)
+        names = (*around, *steps, *self.task.space.names_of(mask))
+        seconds: Floats = np.sum([self.trials.of(unit) for unit in names], axis=0)
         return seconds + self.model_seconds if mask else seconds
 
     def _codes(self, mask: int) -> Codes:

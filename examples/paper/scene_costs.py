@@ -21,7 +21,7 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.unit_times import step_users
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.features import members
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
@@ -97,7 +97,7 @@ class SceneCosts:
         """
         fresh = self._fresh
         steps = [name for name, users in step_users(self.space) if users & mask]
-        rows = [fresh.units.index(u) for u in (*steps, *(self.space.names[i] for i in members(mask)), DISPATCH)]
+        rows = [fresh.units.index(u) for u in (*steps, *(self.space.names[i] for i in members(mask)), BEFORE, AFTER)]
         seconds: Floats = fresh.seconds[rows, int(np.abs(np.log(fresh.sizes / n)).argmin())].sum(axis=0)
         return seconds + fresh.kernels[REFERENCE_MODEL] if mask else seconds
 

@@ -11,7 +11,7 @@ COMMANDS = {
     "info": "check a bundle and describe it",
     "explain": "answer one item, and tell how the answer came about and which sets did not fit",
     "measure": "time features on this machine, so that the host can plan for it",
-    "tune": "time the models of a bundle on this machine, so that plans need no estimates",
+    "tune": "let a bundle learn its times on this machine from given items, before the first real one",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",
     "certify": "prove or refute, with items answered on this machine, that late answers are rare",
     "install": "check a bundle on this machine and make it the current release",

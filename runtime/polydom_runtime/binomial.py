@@ -39,6 +39,17 @@ def lower_bound(misses: int, items: int, confidence: float) -> float:
     return 0.0 if misses <= 0 else _around(misses - 1, items, confidence)[0]
 
 
+def chance_of(misses: int, items: int, rate: float) -> float:
+    """Return the probability of at least as many misses, if each of the items is missed at this rate by itself.
+
+    >>> round(chance_of(9, 250, 0.01), 5), chance_of(0, 250, 0.01), chance_of(1, 250, 0.0)
+    (0.00106, 1.0, 0.0)
+    """
+    if misses <= 0 or rate >= 1.0:
+        return 1.0
+    return max(-math.expm1(_log_tail(misses - 1, items, rate)), 0.0) if rate > 0.0 else 0.0
+
+
 def items_needed(rate: float, confidence: float, misses: int = 0) -> int:
     """Return the number of items that prove a rate if at most `misses` of them are missed.
 

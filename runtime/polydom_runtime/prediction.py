@@ -84,10 +84,19 @@ class Rehearsing(Answering, Protocol):
 
 
 @runtime_checkable
+class Learning(Answering, Protocol):
+    """A predictor that learns its times in the slack of a loop."""
+
+    def use_slack(self, seconds: float) -> None:
+        """Do what can wait, for at most some seconds."""
+
+
+@runtime_checkable
 class AnyPredictor(Rehearsing, Protocol):
     """The attributes and methods that `Predictor` and `SupervisedPredictor` share.
 
     `trace`: what was done for the last item, and when. `slowdown`: the estimate after the last item, at least 1.
+    `margin`: the `polydom_runtime.learning.margin.Margin` that keeps the promised share of late answers.
     `n_oversized`: items that were larger than any measured one. `failures`: failures in a row by feature. `out`: the
     features that are out of the choice because they kept failing.
     """
@@ -100,6 +109,8 @@ class AnyPredictor(Rehearsing, Protocol):
     def trace(self) -> "Trace": ...  # noqa: D102
     @property
     def slowdown(self) -> float: ...  # noqa: D102
+    @property
+    def margin(self) -> Any: ...  # noqa: D102
     @property
     def n_oversized(self) -> int: ...  # noqa: D102
     @property

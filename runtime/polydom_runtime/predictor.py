@@ -3,8 +3,10 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,9 +19,11 @@ from .clock import Clock, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
+from .learning.margin import Margin, is_paused, runs_of
+from .learning.slowdown import CALM, FADING, Slowdown
 from .policy.deadline import checked_deadline
-from .policy.failures import FADING, FailureBook, Slowdown
-from .policy.loaded_models import LoadedModel, LoadedModels
+from .policy.failures import FailureBook
+from .policy.loaded_models import UNTIMED, LoadedModel, LoadedModels
 from .policy.plan import Course, Plan, Plans, reason_of
 from .policy.states import State, reachable
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
@@ -31,6 +35,11 @@ if TYPE_CHECKING:
     from .bundles.greedy import Walk
     from .bundles.index import Staircase
     from .explaining.explanation import Explanation
+    from .learning.learned_file import Learned, Recalled
+    from .learning.learned_times import LearnedTimes
+    from .learning.learner import Learner
+    from .learning.own_work import OwnWork
+    from .learning.shortfall import Shortfall
     from .policy.energy import EnergyBudget
     from .policy.loaded_models import RunOf
     from .policy.planners import Planner
@@ -42,8 +51,14 @@ new_tuple = tuple.__new__
 ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
 
-ACCOUNTS = ("trace", "causes", "_slowdown", "_failures", "_items", "n_oversized", "_progress")
+ACCOUNTS = ("trace", "causes", "_slowdown", "_failures", "_items", "n_oversized", "_progress", "_runs")
 """The attributes that an answer changes, and a rehearsal must not."""
+
+KEPT_LATE = 400
+"""The late answers that are kept, to tell at which deadline as few would be late as promised."""
+
+UNREAD = 64
+"""The number of answers that are kept to learn from until there is slack."""
 
 
 class Seams(NamedTuple):
@@ -53,7 +68,7 @@ class Seams(NamedTuple):
     ----------
     clock : Clock
     adapt : bool
-        Whether to estimate how much slower the machine is than when it was measured, and to plan with that.
+        Whether to learn from answers: how long units take here, and with which margin the promise holds.
     keep_memory : bool
         Whether this process keeps the memory that features free, as it did when their costs were measured; see
         `polydom_runtime.clock`.
@@ -73,6 +88,8 @@ class Seams(NamedTuple):
         Takes the number of a model and returns the function that stands for it. The exported models run if not given.
     around : callable, optional
         Takes what `run_of` is, and returns what is called in its place: to note which model is loaded or run.
+    slowdown : Slowdown, optional
+        The estimate of how much slower than planned the machine is. A new one if not given.
 
     Examples
     --------
@@ -90,6 +107,7 @@ class Seams(NamedTuple):
     progress: NDArray[np.int64] | None = None
     run_of: "RunOf | None" = None
     around: "Callable[[RunOf], RunOf] | None" = None
+    slowdown: Slowdown | None = None
 
 
 class Predictor:
@@ -118,6 +136,11 @@ class Predictor:
     accuracy_wanted : float, optional
         Above 0, at most 1, in place of `abstain_below`: the share of right answers among those that are given. The
         bundle has the threshold.
+    runs : (int, int), optional
+        A promise about late answers in a row, beside that of their share: ``(1, 20)`` for at most one among any twenty.
+        After as many, answers are planned by worst cases until one more would be allowed.
+    learned : Learned, optional
+        What another predictor learned on this machine; see `learned`. Plans begin with it.
     seams : Seams
         What replays, workers and tests set, such as the clock.
 
@@ -136,6 +159,10 @@ class Predictor:
     models : LoadedModels
     trace : Trace
         What was done for the last item, and when.
+    margin : Margin
+        By how much all plans leave more time, so that no more answers are late than the bundle promises.
+    runs : Runs or None
+        The promise about late answers in a row.
     n_oversized : int
         Items that were larger than any measured one; their costs were extrapolated.
     causes : Causes
@@ -150,8 +177,8 @@ class Predictor:
     BundleFormatError
         If a model that the deadline can reach cannot be run.
     DeadlineError
-        If the deadline is missing, not positive, or shorter than dispatch alone takes; or if there is no such policy or
-        regime.
+        If the deadline is missing, not positive, or shorter than dispatch alone takes; if there is no such policy or
+        regime; or if `runs` is no promise.
     """
 
     def __init__(
@@ -165,6 +192,8 @@ class Predictor:
         energy: "EnergyBudget | None" = None,
         abstain_below: float | None = None,
         accuracy_wanted: float | None = None,
+        runs: tuple[int, int] | None = None,
+        learned: "Learned | None" = None,
         seams: Seams = Seams(),  # noqa: B008
     ) -> None:
         if not isinstance(space, FeatureSpace):
@@ -180,7 +209,7 @@ class Predictor:
         if seams.keep_memory:
             keep_freed_memory()
         seconds = checked_deadline(bundle, deadline)
-        self.bundle = bundle
+        self.bundle = bundle if learned is None else (bundle := learned.applied(bundle))
         limit = seconds if energy is None else min(seconds, energy.seconds)
         if early_stop and not bundle.stops_early:
             raise BundleMismatchError(
@@ -193,11 +222,14 @@ class Predictor:
             self.abstain_below = least_confidence(bundle, limit, abstain_below, accuracy_wanted)
         self._tells_confidence = bundle.confidence is not None
         models = LoadedModels(bundle, seams.values, seams.run_of, early_stop, seams.engine, seams.around)
-        kind = _planner_of(self.policy)
+        kind, careful = _planner_of(self.policy), runs is not None
+        recalled = None if learned is None else _recalled(learned, bundle, limit)
         plans = self._plans = Plans(
-            bundle, seams.regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)
+            *({*bundle.regimes, *(recalled.regimes if recalled else ())}, seams.regime),
+            recalled.at if recalled else lambda regime: bundle.at(limit, regime),
+            lambda timed, regime: Plan.slices(timed, space, models, limit, kind, energy, regime, careful),
+            learns=seams.adapt,
         )
-        self._only = plans.only
         self.staircase: Staircase | Walk = plans.hot.staircase
         self.models = plans.hot.models
         self.trace, self._course = Trace(), Course(plans.hot)
@@ -211,7 +243,15 @@ class Predictor:
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.promise.sizes[1]
         self._progress = seams.progress
-        self._slowdown = Slowdown() if seams.adapt else None
+        self.margin = Margin(bundle.promise.late, recalled.margin if recalled else 1.0)
+        self._late: deque[tuple[int, int]] = deque(maxlen=KEPT_LATE)
+        self._shortfall: Shortfall | None = None
+        self.runs = self._runs = runs_of(runs)
+        self._slowdown = (seams.slowdown or Slowdown()) if seams.adapt else None
+        self._space = space
+        self._learner: Learner | None = None
+        self._given, self._recalled = learned, recalled
+        self._unread: deque[Any] = deque(maxlen=UNREAD)
         self._failures = self._new_book()
         self.causes = Causes()
         self._items = 0
@@ -225,7 +265,7 @@ class Predictor:
         folder: str | os.PathLike[str],
         space: FeatureSpace,
         *,
-        tune: str | os.PathLike[str] | None = None,
+        learned: str | os.PathLike[str] | None = None,
         compare: bool = True,
         trust: "Trust | None" = None,
         **options: Any,
@@ -238,8 +278,10 @@ class Predictor:
         ----------
         folder : str or path
         space : FeatureSpace
-        tune : str or path, optional
-            The file that ``polydom-node tune`` wrote on this machine: then plans use its times.
+        learned : str or path, optional
+            The file of `save_learned`, or of ``polydom-node tune``: plans begin with what was learned. If it is not
+            there, or not sound, or of another machine, they begin with the shipped times; in the latter cases a line
+            on standard error says so.
         compare : bool
             Whether to compare features with those of the build.
         trust : Trust, optional
@@ -250,17 +292,16 @@ class Predictor:
         Raises
         ------
         BundleFormatError
-            If the folder holds no sound bundle, or the tune file is not sound.
+            If the folder holds no sound bundle.
         BundleMismatchError, DeadlineError
-            As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
-            other numbers than at the build.
+            As for `Predictor`; the first one also if a feature gives other numbers than at the build.
         """
         bundle = load_bundle(folder, trust)
-        if tune is not None:
-            from .device.tune import tuned  # only here, since most nodes have no such file
-            from .device.tune_file import load_tune
+        if learned is not None:
+            from .learning.learned_file import recalled_from  # only here, since most nodes have no such file
 
-            bundle = tuned(bundle, load_tune(tune, bundle))
+            kept = recalled_from(learned, bundle)
+            options["learned"] = None if kept is None else kept.learned
         predictor = cls(bundle, space, **options)
         if compare:
             bundle.check_features(space)
@@ -308,8 +349,7 @@ class Predictor:
 
     def leave_out(self, models: Collection[int]) -> None:
         """Answer without some models, by their numbers in the bundle, until the next call; O(states · models)."""
-        for plan in self._plans.made:
-            plan.leave_out(models)
+        self._plans.leave_out(models)
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item, so that the first answer finds warm code."""
@@ -321,10 +361,10 @@ class Predictor:
         for model in self.loaded.values():
             with suppress(Exception):
                 model.run()
-        causes, self.causes = self.causes, Causes(muted=True)
+        real, muted = (self.causes, self._slowdown, self._runs), Causes(muted=True)
+        self.causes, self._slowdown, self._runs = muted, None, None  # it tells nothing of answers
         self.predict_one(item)
-        self.causes = causes
-        self._slowdown = Slowdown() if self._slowdown else None
+        self.causes, self._slowdown, self._runs = real
         self._failures = self._new_book()
         self.n_oversized = 0
 
@@ -354,15 +394,17 @@ class Predictor:
             the latest, it runs from the call.
         """
         start = self._clock()
-        course, estimate = self._course, self._slowdown
-        course.plan = plan = self._only or self._plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
+        course, estimate, plans = self._course, self._slowdown, self._plans
+        course.plan = plan = plans.only or plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
         course.begun = start
         if arrived_ns is None or arrived_ns >= start:
             course.start = arrived = start
         else:  # to wait takes time, and no energy
             arrived = arrived_ns
             course.start = min(arrived + self._deadline_ns - self._budget_ns, start)
-        course.slowdown = slowdown = 1.0 if estimate is None else estimate.value
+        if (runs := self._runs) is not None and runs.careful and plan.careful is not None:
+            course.plan = plan = plan.careful
+        course.slowdown = slowdown = 1.0 if estimate is None else estimate.value * self.margin.value
         self._items += 1
         self._last = item
         state = self._compute(item, self._admit(item, plan, course), course)
@@ -385,19 +427,117 @@ class Predictor:
             error = self._tell(course)
         if label is None and not error:
             reason = "unsure"
+        if runs is not None:
+            runs.add(not met)
+        waited = start - arrived
         if estimate is not None:
-            if not state.mask:
-                estimate.add(FADING * slowdown)
-            elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > plan.calm:
-                estimate.add(ratio)
-            elif estimate.stirred:
-                estimate.add(1.0)
+            self._learn(estimate, state, model, end, None if met else waited, bool(error))
         if self._failures.any or not met:
             worked = state.mask & ~self.models.not_finite(state.mask)  # the others were noted where they failed
             self._failures.judge_trace(self.trace, worked, self._items, self._deadline_ns)
-        waited = start - arrived
         given = label, model.features, model.accuracy, took, met, reason, slowdown, waited, error, sure, model.estimator
         return new_tuple(Prediction, given)  # in half the time of a call of the class
+
+    def _learn(
+        self, estimate: Slowdown, state: State, model: LoadedModel, end: int, late: int | None, failed: bool
+    ) -> None:
+        """Note what an answer, which ended at `end`, tells of times; the rest is for `use_slack`.
+
+        `late`: how long a late one waited before the call, in nanoseconds; None if it was in time.
+        """
+        course, trace = self._course, self.trace
+        plan = course.plan
+        if late is None:
+            self.margin.add_in_time()
+        else:
+            paused = late > self._deadline_ns or self._has_paused(plan, model)
+            self.margin.add_late(paused=paused)
+            if not paused:
+                self._late.append((self._items, end - trace.marks[0] + late))
+        if not failed:
+            asked = course.number is not None and course.reason != "confident"
+            ran = UNTIMED if asked else model.number
+            self._unread.append((plan.regime, trace.size, trace.features, trace.marks, ran, course.asked))
+        if not state.mask:
+            estimate.add(FADING * estimate.value)
+        elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > CALM:
+            estimate.add(ratio)
+        elif estimate.stirred:
+            estimate.add(1.0)
+
+    def use_slack(self, seconds: float) -> None:
+        """Do what can wait, in the time before the next item: learn, try units that no plan uses, lay out plans.
+
+        A `Monitor` calls it by itself. Without such calls, only what all units share is learned.
+
+        Parameters
+        ----------
+        seconds : float
+            The slack; nothing is begun that would take longer.
+        """
+        if self._slowdown is None:
+            return
+        if self.margin.beyond:
+            self._tell_shortfall()
+        if self._learner is None:
+            from .learning.learned_times import LearnedTimes
+            from .learning.learner import Learner  # only here, since a node without slack needs none
+
+            times = self._recalled.times if self._recalled else LearnedTimes(self.bundle, self._budget_ns * 1e-9)
+            self._learner = Learner(times, self.bundle.names, self.own_work(times), self._clock)
+            if self._recalled:
+                self._learner.planned = self._recalled.planned
+        self._keep_last()
+        small = self._kept.small if self._kept else None
+        if self._learner.use(seconds, self._unread, small, self.failures if self._failures.any else ()):
+            self._slowdown = self._slowdown.renewed()  # it was one against the old plan
+
+    def take_unread(self) -> "deque[Any]":
+        """Return what answers told of times since the last call, at most `UNREAD`: the fields of a `Seen` each."""
+        unread, self._unread = self._unread, deque(maxlen=UNREAD)
+        return unread
+
+    def own_work(self, times: "LearnedTimes") -> "OwnWork":
+        """Return what lays out the plans of this predictor by learned times, and runs single units."""
+        from .learning.own_work import OwnWork
+
+        return OwnWork(times, self._space, self._plans, self._clock)
+
+    def _tell_shortfall(self) -> None:
+        from .learning.shortfall import Shortfall  # only here, since most nodes keep their promise
+
+        self._shortfall = self._shortfall or Shortfall(self.bundle.promise.late, self.deadline)
+        self._shortfall.tell(self.margin, self._late, self._items)
+
+    @property
+    def learned(self) -> "Learned | None":
+        """What was learned, here or before, for another predictor on this machine; None if there was no slack yet."""
+        if self._learner is None:
+            return self._given
+        from .learning.learned_file import Learned
+
+        return Learned.of(self.bundle, self._learner.times, self.margin.value, self._given)
+
+    def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
+        """Write what was learned to a file, as a whole or not at all, for `load`; nothing if there was no slack yet.
+
+        Parameters
+        ----------
+        file : str or path
+        period : float
+            Seconds from one item to the next, which the file states; 0 if they come back to back.
+        sync : bool
+            Whether to wait until it is on the disk, where a power cut leaves it.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        if self._learner is not None and (learned := self.learned) is not None:
+            from .learning.learned_file import write_learned
+
+            write_learned(file, learned, period=period, sync=sync)
 
     def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
@@ -417,16 +557,21 @@ class Predictor:
         One small item is answered, several times if code was cold for long, and mostly a larger one. For both, copies
         of at most `polydom_runtime.policy.rehearsal.MAX_BYTES` of arrays are kept.
         """
-        from .policy.rehearsal import KeptItems  # most nodes that answer back to back never rehearse
+        self._keep_last().rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
+
+    def _keep_last(self) -> "KeptItems":
+        """Keep the last item for rehearsals and to try units on, if it is of a wanted size."""
+        from .policy.rehearsal import KeptItems  # most nodes that answer back to back need none
 
         kept = self._kept = self._kept or KeptItems()
         kept.offer(self._last, self.trace.size)
-        kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
         self._last = None
+        return kept
 
     def keep_items_of(self, other: "AnyPredictor") -> None:
-        """Take over the items that another predictor has kept for rehearsals."""
+        """Take over the items that another predictor has kept for rehearsals, and its late answers in a row."""
         self._kept, self._last = getattr(other, "_kept", self._kept), None
+        self.runs = self._runs = getattr(other, "runs", self.runs)
 
     def rehearse_with(self, item: Any) -> Prediction:
         """Answer one item as a rehearsal, by the plan for items that come after one; see `rehearse`.
@@ -435,7 +580,7 @@ class Predictor:
         last time are left out.
         """
         real = {name: vars(self)[name] for name in ACCOUNTS}
-        self.trace, self.causes, self._slowdown = Trace(), Causes(muted=True), Slowdown() if self._slowdown else None
+        self.trace, self.causes, self._slowdown, self._runs = Trace(), Causes(muted=True), None, None
         self._failures, self._progress = self._failures.resting(), None
         self._rehearsed_ns = now = self._clock()
         try:
@@ -469,7 +614,7 @@ class Predictor:
         planned = last = number = None
         asked_ns = 0
         features: list[int] = []
-        marks = [begun]
+        marks, asked = [begun], list[int]()
         while True:
             now = clock()
             marks.append(now)
@@ -501,19 +646,29 @@ class Predictor:
                 progress[0] = state.mask
             if early_stop:
                 number, is_sure, asked_ns = self._ask(state.model, course)
+                begun += asked_ns
                 if is_sure:
                     course.reason = "confident"
-                    marks.append(now := clock())
+                    marks.append((now := clock()) - asked_ns)
                     break
-                begun += asked_ns
+                asked.append(asked_ns)
         trace = self.trace
-        trace.features, trace.marks = features, marks
+        trace.features, trace.marks, course.asked = features, marks, asked
         course.planned, course.last, course.number, course.now = planned, last, number, now
         course.begun = begun if number is None else begun - asked_ns  # not in vain after all
         return state
 
+    def _has_paused(self, plan: Plan, model: LoadedModel) -> bool:
+        """Tell whether a part of a late answer paused."""
+        trace, times = self.trace, plan.bundle.times.typical
+        size = trace.size if trace.size > 0.0 else self._largest
+        units = [times.of_set(1 << feature)(size) for feature in trace.features]
+        usual = [times.before(size), *units, model.model_ns * 1e-9 + times.after(size)]
+        took = [1e-9 * (end - start) for start, end in pairwise(trace.marks)]
+        return is_paused(took, usual, self.deadline)
+
     def _ask(self, model: LoadedModel, course: Course) -> tuple[int | float | None, bool, int]:
-        """Ask a model that may stop early, if there is time; return its number, if it is sure, and how long if not."""
+        """Ask a model that may stop early, if there is time; return its number, if it is sure, and how long it took."""
         if model.stop > 1.0:
             return None, False, 0
         began, number = self._clock(), None
@@ -522,7 +677,7 @@ class Predictor:
                 number = model.run()
         asked_ns = self._clock() - began
         if number is not None and model.confidence() >= max(model.stop, self.abstain_below):
-            return number, True, 0
+            return number, True, asked_ns
         return number, False, asked_ns
 
     def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float | None]:
@@ -590,6 +745,12 @@ class Predictor:
 
     def _new_book(self) -> FailureBook:
         return FailureBook(len(self.bundle.names), own_usage if self._clock is hardware_clock else None)
+
+
+def _recalled(learned: "Learned", bundle: Bundle, budget: float) -> "Recalled":
+    from .learning.learned_file import Recalled  # only here, since most nodes begin with the shipped times
+
+    return Recalled(learned, bundle, budget)
 
 
 def _planner_of(policy: Policy) -> "type[Planner]":

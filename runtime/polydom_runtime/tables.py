@@ -60,5 +60,14 @@ def format_bytes(size_bytes: float) -> str:
     return f"{size_bytes / 1e3:.3g} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.3g} MB"
 
 
+def percent(share: float) -> str:
+    """Return a share in per cent, with two digits at least.
+
+    >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765)
+    ('50 %', '0.12 %', '0 %', '99 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
+
+
 def _shown(text: str) -> str:
     return escape(uncontrolled(text))

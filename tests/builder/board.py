@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
-from polydom_runtime.measuring.costs_file import SamplesHeader
+from polydom_runtime.measuring import journal
+from polydom_runtime.measuring.cost_samples import MIN_SECONDS, CostSamples, ItemSamples, units_of
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.measuring.journal import FileJournal
 from tests.builder import task
 
 SIZES = np.geomspace(8, 2000, 12)
@@ -21,8 +20,8 @@ def samples(**changes: Any) -> CostSamples:
     """Return samples of the task's costs on a board where everything jitters by a tenth."""
     rng = np.random.default_rng(0)
     step_costs = [s.cost for s in task.costs.steps]
-    costs = [*step_costs, *task.costs.features, task.costs.dispatch]
-    exact = np.array([[c(n) for n in SIZES] for c in costs])
+    costs = [*step_costs, *task.costs.features, *task.costs.around]
+    exact = np.maximum([[c(n) for n in SIZES] for c in costs], MIN_SECONDS)
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, 100))
     kernels = {name: rng.uniform(1e-5, 1.1e-5, 100) for name in KERNELS}
     kernels |= {
@@ -53,8 +52,8 @@ def samples(**changes: Any) -> CostSamples:
 def drawn(sizes: np.ndarray, rounds: int = 5, *, added: float = 0.0, seed: int = 1) -> ItemSamples:
     """Return times of items of these sizes on the board, with a constant added to every unit and model."""
     rng = np.random.default_rng(seed)
-    units = [*(s.cost for s in task.costs.steps), *task.costs.features, task.costs.dispatch]
-    exact = np.array([[c(n) for n in sizes] for c in units])
+    units = [*(s.cost for s in task.costs.steps), *task.costs.features, *task.costs.around]
+    exact = np.maximum([[c(n) for n in sizes] for c in units], MIN_SECONDS)
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, rounds)) + added
     models = {name: LINEAR_SECONDS * rng.uniform(1.0, 1.1, (len(sizes), rounds)) + added for name in REFERENCES}
     return ItemSamples(np.asarray(sizes, dtype=np.float64), seconds, models, 0.02 if added else 0.0)
@@ -62,11 +61,5 @@ def drawn(sizes: np.ndarray, rounds: int = 5, *, added: float = 0.0, seed: int =
 
 def write_costs(file: Path) -> Path:
     """Write the samples as the file that a measurement leaves."""
-    s = samples()
-    journal = FileJournal(file)
-    cells = s.seconds.reshape(-1, s.n_rounds)
-    columns = [cells, np.full(cells.shape, np.nan), np.array(list(s.kernels.values()))]
-    journal.begin(SamplesHeader(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
-    journal.append(np.concatenate(columns).T, [])
-    journal.finish({}, "enough")
+    journal.write_costs(file, samples())
     return file

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from polydom_builder import PolyDomSearch
 from polydom_runtime import Predictor, Seams, load_bundle
-from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE
 from polydom_runtime.testing import ManualClock
 from tests.builder import searches, task
 
@@ -103,7 +103,7 @@ def test_any_classifier_goes_from_host_to_node(estimator: Any, measured: Path, t
 
     assert predictor.predict_one(items[0]).label in ("calm", "loud", "slow")
     assert built.samples_ is not None
-    assert set(built.fits_) == {"difference", *task.space.names, DISPATCH}
+    assert set(built.fits_) == {"difference", *task.space.names, BEFORE, AFTER}
 
 
 def test_integer_and_boolean_labels_come_back_as_they_were(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from examples.deadlines.task import Task
 from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.device.calibration import REFERENCE_MODEL, REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
+from polydom_runtime.measuring.cost_samples import MIN_SECONDS, CostSamples, ItemSamples, units_of
 
 from .made_up import space
 
@@ -27,7 +27,8 @@ def made_up_samples(made_up_task: Task) -> CostSamples:
     """Times that grow at different rates and jitter by half."""
     rng, units = np.random.default_rng(1), units_of(made_up_task.space)
     sizes = np.array(sorted({float(len(item)) for item in made_up_task.items}))
-    exact = np.array([1e-4 * (k + 1) + 4e-5 * (k % 3) * sizes for k in range(len(units))])
+    *others, around = [1e-4 * (k + 1) + 4e-5 * (k % 3) * sizes for k in range(len(units) - 2)]
+    exact = np.array([*others, 0.5 * around, np.full(len(sizes), MIN_SECONDS), 0.5 * around])
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.5, (*exact.shape, 40))
     kernels = {name: rng.uniform(1e-5, 1.5e-5, 40) for name in REFERENCES}
     calls = np.ones(exact.shape, dtype=np.int64)

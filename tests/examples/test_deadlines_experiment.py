@@ -36,7 +36,7 @@ from polydom_builder.drawing.saving import FigureMaker, save
 from polydom_builder.simulation import Trials
 from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
-from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.cost_samples import AFTER, CostSamples, units_of
 from tests.draws import EVERY, draws
 
 PAGE = Path(__file__).parents[2] / "docs" / "anytime.md"
@@ -56,7 +56,7 @@ def few_answers() -> Iterator[None]:
 
 def test_rounds_are_split_into_halves_that_share_none() -> None:
     samples = CostSamples(
-        ("f", "(dispatch)"),
+        ("f", AFTER),
         np.array([1.0]),
         np.arange(1.0, 15.0).reshape(2, 1, 7),
         np.ones((2, 1), dtype=np.int64),

@@ -20,7 +20,7 @@ from polydom_builder.drawing import saving
 from polydom_builder.drawing.style import style
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.device.calibration import REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.cost_samples import MIN_SECONDS, CostSamples, units_of
 
 N_FEATURES = 5
 TINY = Scale(alphas=(1.0, 1.1, 1.2, 1.3), tolerances=(0.0, 0.02, 0.05), budgets=12, queries=2_000, timed=8, drawn=20)
@@ -50,7 +50,8 @@ def made_up_samples(space: FeatureSpace) -> CostSamples:
     """Costs of several kinds of growth that jitter by a fifth."""
     rng, sizes = np.random.default_rng(0), np.square(MEASURED_SIDES).astype(float)
     units = units_of(space)
-    exact = np.array([1e-4 * (k + 1) + 4e-8 * (k % 3) * sizes for k in range(len(units))])
+    *others, around = [1e-4 * (k + 1) + 4e-8 * (k % 3) * sizes for k in range(len(units) - 2)]
+    exact = np.array([*others, 0.5 * around, np.full(len(sizes), MIN_SECONDS), 0.5 * around])
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.2, (*exact.shape, 30))
     kernels = {name: rng.uniform(1e-5, 1.2e-5, 30) for name in REFERENCES}
     loops = np.ones(exact.shape, dtype=np.int64)
@@ -210,7 +211,7 @@ def test_replay_counts_late_answers_of_poly_dom_alone_and_greedy_never_loses_by_
 
 def test_measured_costs_of_a_set_add_up_its_features_steps_and_model(made_up: Scenes) -> None:
     samples = made_up.costs.samples
-    units = ["double", "f0", "f1", "f3", "(dispatch)"]
+    units = ["double", "f0", "f1", "f3", "(before)", "(after)"]
     expected = sum(samples.of(unit)[5, 1::2] for unit in units) + samples.kernels["model linear chain"][1::2]
 
     np.testing.assert_allclose(made_up.costs.measured(0b01011, 125.0**2), expected)

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgpack
 
-from polydom_runtime.device import tune_file
 from polydom_runtime.frames import FRAME, frames
+from polydom_runtime.learning import learned_file
 from polydom_runtime.measuring import costs_file
 from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, VERSION, decoded_header
 
@@ -68,12 +68,12 @@ def _spelled(text: str, quoted: Callable[[str], str]) -> str:
     return text.replace(quoted(DEEP), "[" * DEPTH + "]" * DEPTH).replace(quoted(HUGE), "1" + "0" * 400)
 
 
-def _sealed_tune(content: bytes) -> bytes:
-    return tune_file.MAGIC + b"%d\n" % tune_file.VERSION + hashlib.sha256(content).digest() + content
+def _sealed_learned(content: bytes) -> bytes:
+    return learned_file.MAGIC + b"%d\n" % learned_file.VERSION + hashlib.sha256(content).digest() + content
 
 
-def _tune_content(data: bytes) -> bytes:
-    return data.partition(b"\n")[2][tune_file.SHA256_BYTES :]
+def _learned_content(data: bytes) -> bytes:
+    return data.partition(b"\n")[2][learned_file.SHA256_BYTES :]
 
 
 def _costs_opened(data: bytes) -> list[Any]:
@@ -152,10 +152,12 @@ FORMATS = {
     "index": Format(seeds.indexes, of_documents(_unpacked, _packed), uses.use_index),
     "model": Format(seeds.models, _model, uses.use_model),
     "estimator": Format(seeds.estimators, _model, uses.use_model),
-    "tune": Format(
-        seeds.tunes,
-        of_documents(lambda data: _unpacked(_tune_content(data)), lambda document: _sealed_tune(_packed(document))),
-        uses.use_tune,
+    "learned": Format(
+        seeds.learned,
+        of_documents(
+            lambda data: _unpacked(_learned_content(data)), lambda document: _sealed_learned(_packed(document))
+        ),
+        uses.use_learned,
     ),
     "costs": Format(seeds.costs, of_documents(_costs_opened, _costs_closed), uses.use_costs),
     "flight": Format(seeds.flights, of_documents(_flight_opened, _flight_closed), uses.use_flight),

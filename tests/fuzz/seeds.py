@@ -15,15 +15,16 @@ from polydom_runtime.bundles.bundle import StoredIndex
 from polydom_runtime.bundles.index_file import INDEX_FILE, encode, load_bundle
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.device.device_profile import PROFILES
-from polydom_runtime.device.tune_file import write_tune
 from polydom_runtime.items.packed import write_packed
+from polydom_runtime.learning import learned_file
+from polydom_runtime.learning.learned_file import Circumstances, LearnedFile, this_machine
 from tests.builder.lattice.noisy_world import noisy_world
 from tests.builder.lattice.test_proof import example
 from tests.builder.verification.test_margin_checks import proof_of
 from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
 from tests.runtime.conftest import make_bundle
-from tests.runtime.device.test_tune import tune_of
+from tests.runtime.learning.test_learned_file import learned_of
 from tests.runtime.measuring.test_costs_file import written
 from tests.runtime.records.test_recorder import recorded
 
@@ -75,9 +76,11 @@ def estimators() -> Sequence[bytes]:
 
 
 @cache
-def tunes() -> Sequence[bytes]:
-    """Return a tune of the golden bundle."""
-    return _from_file(lambda file: write_tune(file, tune_of(load_bundle(GOLDEN))))
+def learned() -> Sequence[bytes]:
+    """Return what was learned of the golden bundle."""
+    made = learned_of(load_bundle(GOLDEN), engines=("numpy", "onnxruntime", "numpy"))
+    how = Circumstances(0.75, 0, 1.0, ("performance",), 61.5, 64, 0.02)
+    return (learned_file.encode(LearnedFile(this_machine(), "2026-11-29T12:00:00Z", how, ("warm",), made)),)
 
 
 @cache

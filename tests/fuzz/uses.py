@@ -32,10 +32,9 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.delivery.packed import unpacked
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile, dump
-from polydom_runtime.device.tune import tuned
-from polydom_runtime.device.tune_file import load_tune
 from polydom_runtime.exceptions import BundleFormatError, MeasurementError
 from polydom_runtime.items.sources import iterate, json_lines, samples
+from polydom_runtime.learning.learned_file import load_learned
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.policy.energy import EnergyBudget
@@ -137,12 +136,12 @@ def use_model(data: bytes, folder: Path) -> None:
         raise refusals[0]
 
 
-def use_tune(data: bytes, folder: Path) -> None:
-    """Describe a tuned bundle, and answer items."""
-    (file := folder / "tune").write_bytes(data)
-    bundle = tuned(newest(), load_tune(file, newest()))
-    _run(info, GOLDEN, "--tune", file)
-    _answer(bundle, regime=("hot", "cold")[len(data) % 2])
+def use_learned(data: bytes, folder: Path) -> None:
+    """Describe a bundle and what was learned of it, and answer items."""
+    (file := folder / "learned").write_bytes(data)
+    learned = load_learned(file, newest()).learned
+    _run(info, GOLDEN, "--learned", file)
+    _answer(newest(), regime=("hot", "cold")[len(data) % 2], learned=learned)
 
 
 def use_costs(data: bytes, folder: Path) -> None:

@@ -69,11 +69,11 @@ BUILDER_FAULTS = (
         "self.alpha * lower - self.tolerance >= upper",
     ),
     Fault(
-        "times are chosen and checked on the same half of the measured answers",
-        f"{PACKAGE}/simulation/trials.py",
-        "return half(0), half(1)",
-        "return half(0), half(0)",
-        ("tests/builder/bundling/test_quantiles.py",),
+        "late answers to one item count as often as if they were of many",
+        f"{PACKAGE}/bundling/late_share.py",
+        "n = min(max(share * (1.0 - share) / spread, n), n_answers)",
+        "n = n_answers",
+        ("tests/builder/bundling/test_late_share.py",),
     ),
     Fault(
         "bundles are compared at sizes that only one of them is for",

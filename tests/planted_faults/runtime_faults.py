@@ -97,10 +97,16 @@ RUNTIME_FAULTS = (
         "if trust is not None or os.environ.get(VARIABLE):",
     ),
     Fault(
-        "a tune changes the time of a model, and not the cost of a whole answer by it",
-        f"{PACKAGE}/device/tune.py",
-        "return entry._replace(seconds=seconds, cost=cost, engine=engine)",
-        "return entry._replace(seconds=seconds, engine=engine)",
+        "another bundle takes what was learned as a factor on its own times, which know of it already",
+        f"{PACKAGE}/learning/learned_times.py",
+        "change = Change(row.factor, row.offset) if is_own else _change(shipped, 1e9 * row.seconds)",
+        "change = Change(row.factor, row.offset)",
+    ),
+    Fault(
+        "a late answer that the largest margin is too near for to raise it by a step counts as any other",
+        f"{PACKAGE}/learning/margin.py",
+        "self.beyond += raised > MOST",
+        "self.beyond += self.value >= MOST",
     ),
     Fault(
         "the wanted accuracy is reached in the easiest regime only",

@@ -8,12 +8,13 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.features import members
+from polydom_runtime.measuring.cost_samples import AFTER, AROUND, BEFORE, WAKING
 from polydom_runtime.testing import ManualClock
 from tests.bundle_parts import bundle_of
 
 US = 1e-6
 NAMES = ("a", "b", "c", "d", "e")
-DISPATCH, STEP = "(dispatch)", "shared"
+STEP = "shared"
 
 
 def microseconds(constant: float, linear: float = 0.0) -> CostFunction:
@@ -46,7 +47,7 @@ def lattice_bundle(
         "budgets": (0.0, float("inf")),
         "costs": tuple(costs),
         "steps": () if step is None else (StepTime(STEP, *step),),
-        "dispatch": dispatch or microseconds(2.0),
+        "dispatch": microseconds(2.0) if dispatch is None else dispatch,
         "prior": (0, accuracies[0]),
         "models": entries,
         "shipped": tuple(range(len(entries))),
@@ -55,7 +56,7 @@ def lattice_bundle(
 
 
 class LatticeWorld:
-    """Features, a step, models and dispatch that take `taken[name]` nanoseconds; an item is its own size.
+    """Units that take `taken[name]` nanoseconds, and models; an item is its own size.
 
     All take their worst case at size 1 at first. What a feature gives is in `results`: a value, or what it raises.
     """
@@ -65,8 +66,9 @@ class LatticeWorld:
         self.calls: list[str] = []
         self.results: dict[str, Any] = {}
         worst = bundle.times.worst
-        self.taken = {DISPATCH: worst_ns(worst.dispatch)}
-        self.taken |= {name: worst_ns(cost) for name, cost in zip(worst.names, worst.terms, strict=True)}
+        costs = zip((*AROUND, *worst.names), (*worst.around, *worst.terms), strict=True)
+        self.taken = {name: worst_ns(cost) for name, cost in costs}
+        self._asleep_ns, self._is_open = 0, False
         self.models = [int(model.seconds * 1e9 + 1e-3) for model in bundle.models]
         shared = {s.name: (s.users, Step(s.name, self._unit(s.name, 1.0))) for s in worst.steps}
         self.space = FeatureSpace(
@@ -95,13 +97,15 @@ class LatticeWorld:
         self.models = [round(ns * factor) for ns in self.models]
 
     def _size(self, item: Any) -> Any:
-        self.clock.now_ns += self.taken[DISPATCH] // 2
+        self.clock.now_ns += self.taken[BEFORE]
+        self._asleep_ns, self._is_open = self.taken[WAKING], True
         return item
 
     def _unit(self, name: str, value: object) -> Callable[[Any], Any]:
         def run(source: Any) -> Any:
             self.calls.append(name)
-            self.clock.now_ns += self.taken[name]
+            self.clock.now_ns += self.taken[name] + self._asleep_ns
+            self._asleep_ns = 0
             result = self.results.get(name, value)
             if isinstance(result, Exception):
                 raise result
@@ -111,7 +115,8 @@ class LatticeWorld:
 
     def _model(self, number: int) -> Callable[[], int]:
         def run() -> int:
-            self.clock.now_ns += self.models[number] + self.taken[DISPATCH] // 2
+            self.clock.now_ns += self.models[number] + (self.taken[AFTER] if self._is_open else 0)
+            self._is_open = False
             return self.bundle.models[number].mask
 
         return run

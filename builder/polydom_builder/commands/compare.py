@@ -11,7 +11,7 @@ from polydom_runtime.commands.arguments import positive
 from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import ExitCode, Outcome
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import set_text
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.tables import TextTable
 
 from .arguments import loss

@@ -1,4 +1,4 @@
-"""``polydom costs``: report on a costs file."""
+"""``polydom costs``: report on a costs file, after scaling it to what nodes learned if that is asked for."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -8,15 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from polydom_builder.costs.cost_report import CostRow, plot_costs, report_costs
+from polydom_builder.costs.learned_costs import learned_costs, learned_profile
 from polydom_builder.drawing.extra import check_extra
+from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle_times import Regime
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import share
-from polydom_runtime.commands.options import Option
+from polydom_runtime.commands.options import Needed, Option
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import show
+from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.device.device_profile import dump
+from polydom_runtime.learning.learned_file import read_learned
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.journal import write_costs
 from polydom_runtime.measuring.spread import spreads
 from polydom_runtime.tables import TextTable
 
@@ -27,16 +33,29 @@ PAUSES_AT = (0.3e-3, 1e-3, 3e-3, 10e-3)
 
 AFTER_SLEEP: tuple[Regime, ...] = ("cold", "rehearsed")
 
+LEARNED = Needed("--learned", "the files of what nodes learned", FitError)
+
 OPTIONS = (
     Option("file NAME.costs", "the costs file"),
     Option("--quantile", "the quantile of the times that is the worst case (default 0.999)", share, 0.999),
     Option("--plots FOLDER", "the folder for a picture of each unit's samples and fits (needs matplotlib)"),
+    Option(
+        "--learned NAME.learned",
+        "the files of one or more nodes of one kind: costs are scaled to the times that they learned",
+        nargs="+",
+        needs=Needed("--bundle", "the bundle that the nodes ran with", FitError),
+    ),
+    Option("--bundle BUNDLE", "the bundle that the nodes of --learned ran with", needs=LEARNED),
+    Option("--out NAME.costs", "the costs file to write, with the scaled costs", needs=LEARNED),
+    Option("--profile-out NAME.toml", "the device profile to write as well", needs=LEARNED),
 )
 
 
 def run(arguments: Namespace) -> Outcome:
     """Report on a file of measured costs."""
     samples = load_costs(arguments.file)
+    if arguments.learned:
+        samples = _learned(arguments, samples)
     rows = report_costs(samples, arguments.quantile)
     print_costs(samples, rows, arguments.quantile)
     if arguments.plots:
@@ -45,6 +64,20 @@ def run(arguments: Namespace) -> Outcome:
         show(f"{arguments.plots}: a picture of each unit.")
     units = [{**asdict(row), "fit": {"typical": str(row.fit.typical), "worst": str(row.fit.worst)}} for row in rows]
     return Outcome({"machine": samples.machine, "quantile": arguments.quantile, "units": units})
+
+
+def _learned(arguments: Namespace, samples: CostSamples) -> CostSamples:
+    """Return costs scaled to what nodes learned, and write the files that are asked for."""
+    nodes = [read_learned(file) for file in arguments.learned]
+    learned = learned_costs(samples, nodes, load_bundle(arguments.bundle))
+    for file, node in zip(arguments.learned, nodes, strict=True):
+        if not node.circumstances.is_sound:
+            say(f"{file} is not sound: {'; '.join(node.warnings)}. What is made from it is marked so.")
+    if arguments.out:
+        write_costs(arguments.out, learned)
+    if arguments.profile_out:
+        dump(learned_profile(learned, nodes, samples.machine.get("device", "an unknown one")), arguments.profile_out)
+    return learned
 
 
 def print_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float) -> None:

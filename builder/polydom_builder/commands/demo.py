@@ -72,6 +72,8 @@ class Looped(NamedTuple):
     """`in_time` for the same items without sleeps between them."""
     rehearsing: float
     """The share of the time that was spent on rehearsals."""
+    paused: int
+    """The number of answers that were late through pauses of the machine."""
 
 
 def run(arguments: Namespace) -> Outcome:
@@ -137,7 +139,7 @@ def run_demo(
     )
     results = []
     for at in found.deadlines:
-        results.append(as_result(at))
+        results.append(as_result(at, bundle.promise.late))
         if looped := run_loop(of_surface, out / LOOP_ITEMS, at.deadline, loop.period, loop_labels):
             results[-1]["loop"] = {"period": loop.period, **looped._asdict()}
     show(as_table(results))
@@ -175,8 +177,9 @@ def run_loop(node: Node, items: Path, deadline: float, period: float, labels: li
     answers, summary = node.run(items, deadline, period=period)
     at_once, _ = node.run(items, deadline)
     late = sum(not answer["deadline_met"] for answer in answers)
-    share = float(summary["loop"]["rehearsals"]["share"])
-    return Looped(len(answers), late, _right_and_in_time(answers, labels), _right_and_in_time(at_once, labels), share)
+    share, paused = float(summary["loop"]["rehearsals"]["share"]), int(summary["promise"]["paused"])
+    scores = _right_and_in_time(answers, labels), _right_and_in_time(at_once, labels)
+    return Looped(len(answers), late, *scores, share, paused)
 
 
 def _right_and_in_time(answers: list[dict[str, Any]], labels: list[Any]) -> float:

@@ -6,14 +6,15 @@ from typing import Any
 
 from polydom_builder.evaluation import AtDeadline
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.describing.kept_promise import KeptPromise
 from polydom_runtime.files import replacing
 from polydom_runtime.tables import TextTable
 
 from .evaluation_tables import named_sets
 
 
-def as_result(at: AtDeadline) -> dict[str, Any]:
-    """Return the figures of the demo at a deadline; all answers were timed."""
+def as_result(at: AtDeadline, promised: float) -> dict[str, Any]:
+    """Return the figures of the demo at a deadline; all answers were timed. `promised`: the share of late ones."""
     whole, timing = at.whole, at.whole.timing
     if timing is None:
         raise ValueError("The answers must have been timed.")
@@ -23,6 +24,7 @@ def as_result(at: AtDeadline) -> dict[str, Any]:
         "accuracy": whole.systems["node"].right,
         "single": whole.systems["single"].right,
         "cheap_first": whole.systems["cheap_first"].right,
+        "promised": promised,
         "missed": timing.late,
         "misses": {"elapsed_share": timing.late_by},
         "reasons": timing.reasons,
@@ -46,7 +48,10 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     columns = ("#deadline", "#Poly-Dom", "#best single", "#cheap-first", "#p50", "#p99", "#max", "#missed")
     late = "Missed deadlines, by the time of the answer divided by the deadline:"
     tables = (
-        TextTable("Accuracy, and the time of an answer divided by the deadline:", columns, rows),
+        TextTable(
+            "Hot, items back to back: accuracy, and the time of an answer divided by the deadline:",
+            *(columns, rows, [_kept(r, r["missed"], r["items"]) for r in results]),
+        ),
         *_loops(results),
         TextTable(BASELINES),
         TextTable("Feature sets that answered, by share of items:", ("#deadline", "#items", "set"), sets),
@@ -69,9 +74,14 @@ def _loops(results: Sequence[dict[str, Any]]) -> list[TextTable]:
         for at, r in looped
     ]
     columns = ("#deadline", "#in the loop", "#same items at once", "#late", "#time spent on rehearsals")
+    kept = [_kept(r, r["loop"]["late"], r["loop"]["items"], r["loop"]["paused"]) for r in results if "loop" in r]
     periods = [format_seconds(loop["period"]) for _, loop in looped[:1]]
-    title = "A loop with a period of {} sleeps between two items. Right and in time:"
-    return [TextTable(title.format(period), columns, rows) for period in periods]
+    title = "Rehearsed: a loop with a period of {} sleeps between two items. Right and in time:"
+    return [TextTable(title.format(period), columns, rows, kept) for period in periods]
+
+
+def _kept(result: dict[str, Any], late: int, answers: int, paused: int = 0) -> str:
+    return f"{format_seconds(result['deadline'])}: {KeptPromise(late, answers, result['promised'], paused)}"
 
 
 def plot(results: Sequence[dict[str, Any]], file: Path) -> None:

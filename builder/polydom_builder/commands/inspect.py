@@ -14,7 +14,8 @@ from polydom_runtime.commands.bundle_options import BUNDLE
 from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import amounts, bundle_data, describe, set_text, shipped_amount
+from polydom_runtime.describing.description import amounts, bundle_data, describe, shipped_amount
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
@@ -26,7 +27,8 @@ OPTIONS = (
     BUNDLE,
     Option(
         "--deadline",
-        "the deadline of the staircase, such as 2ms (default: the shortest and the longest of the bundle)",
+        "the deadline of the staircase, such as 2ms (default: the shortest and the longest of the bundle); the "
+        "expected answers have a line for it",
         duration,
     ),
     Option("--models", "print what fewer or more models would score, and what was left out"),
@@ -46,10 +48,10 @@ def run(arguments: Namespace) -> Outcome:
     if arguments.models:
         print_table(amounts(bundle))
         return Outcome(document)
-    said = describe(bundle)
+    said = describe(bundle, arguments.deadline)
     shown = {**said.identity, **{what: said.facts[what] for what in ("score", "promise")}}
     print_text("\n".join([*(f"{what}: {text}" for what, text in shown.items()), said.facts["costs"], ""]))
-    for table in (_candidates(document), *_staircases(document), *said.outlooks, said.risks):
+    for table in (_candidates(document), *_staircases(document), said.outlook, said.risks):
         print_table(table)
     return Outcome(document)
 
@@ -130,7 +132,7 @@ def _candidates(document: dict[str, Any]) -> TextTable:
         interval = "{:.3f} to {:.3f}".format(*c["interval"]) if c["interval"] else "not stated"
         rows.append((f"{c['accuracy']:.3f}", interval, c["cost"], set_text(c["features"], c.get("estimator", ""))))
     columns = ("#accuracy", f"#{CONFIDENCE:.0%} interval", "worst-case cost", "features")
-    return TextTable("candidates, their features in order of computation", columns, rows)
+    return TextTable("candidates, their features in order of computation, their worst cases hot", columns, rows)
 
 
 def _staircases(document: dict[str, Any]) -> Iterator[TextTable]:
@@ -142,4 +144,5 @@ def _staircases(document: dict[str, Any]) -> Iterator[TextTable]:
             rows.append((size, f"{s['accuracy']:.3f}", set_text(s["features"], s.get("estimator", ""))))
             if size == "larger":  # the rest is for items beyond the measured sizes
                 break
-        yield TextTable(f"staircase at {deadline}", ("#last size", "#accuracy", "features"), rows)
+        title = f"staircase at {deadline}, hot, by worst cases: the set that fits for sure"
+        yield TextTable(title, ("#last size", "#accuracy", "features"), rows)

@@ -7,10 +7,10 @@ from typing import Any
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.describing.description import set_text
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.board import memory_need
-from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import AROUND
 from polydom_runtime.records.metrics import finite
 
 from .comparison import AnswerChange, Comparison, Fact, SetChange, Units, check_common, common_sizes, time_changes
@@ -70,7 +70,7 @@ def _facts(bundle: Bundle) -> dict[str, Any]:
 
 
 def _costs(times: UnitTimes) -> dict[str, CostFunction]:
-    return {**dict(zip(times.names, times.terms, strict=True)), DISPATCH: times.dispatch}
+    return dict(zip((*times.names, *AROUND), (*times.terms, *times.around), strict=True))
 
 
 def _answers(bundle: Bundle) -> dict[str, CostFunction]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polydom_builder.costs.cost_report import CostRow, report_costs
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AROUND, CostSamples
 
 from .comparison import Comparison, Fact, TimeChange, TimeKind, Units, check_common, common_sizes, time_changes
 
@@ -24,7 +24,7 @@ def compare_costs(before: CostSamples, after: CostSamples) -> Comparison:
     Raises `ComparisonError` if they have no unit and no item size in common.
     """
     units = Units.of(before.units, after.units)
-    check_common("feature or step", units, ignored=[DISPATCH])
+    check_common("feature or step", units, ignored=AROUND)
     sizes = common_sizes(before.sizes.tolist(), after.sizes.tolist(), COST_SIZES)
     rows = [report_costs(samples, WORST_QUANTILE) for samples in (before, after)]
     times = (*_changes("typical", rows, sizes), *_changes("worst case", rows, sizes))

@@ -42,8 +42,9 @@ class Allowance:
 
         These are not a quantile of single units, and each model states its own time.
         """
-        longer = times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
-        return replace(longer, model=None, quantile=0.0)
+        longer = times.scaled(1.0 + self.share)
+        after = longer.after + CostFunction.of(self.constant)  # so it is kept until the end, whatever takes its time
+        return replace(longer, after=after, model=None, quantile=0.0)
 
 
 def find_allowance(

@@ -20,11 +20,11 @@ from polydom_runtime.device.device_profile import DeviceProfile
 
 from .cost_fit import CostFit
 
-DISPATCH_KERNELS = ("interpreter", "numpy_call")
+CALL_KERNELS = ("interpreter", "numpy_call")
 PASS_KERNELS = ("streaming", "arithmetic")
 KERNELS_OF_TERM = {
-    "1": DISPATCH_KERNELS,
-    "log n": DISPATCH_KERNELS,
+    "1": CALL_KERNELS,
+    "log n": CALL_KERNELS,
     "n": PASS_KERNELS,
     "n log n": ("sort", "fft"),
     "n^2": PASS_KERNELS,

@@ -12,7 +12,7 @@ import numpy as np
 from polydom_builder.costs.cost_fit import CostFit, fit_cost
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction, format_seconds
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import WAKING, CostSamples
 from polydom_runtime.measuring.tails import pooled_quantile, relative_error
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class CostRow:
 
 
 def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:
-    """Fit every unit and judge the fits on held-out rounds and held-out items."""
+    """Fit every unit and judge the fits on held-out rounds and held-out items; waking takes no time in hot rounds."""
     halves = samples.rounds(slice(0, None, 2)), samples.rounds(slice(1, None, 2))
     rows = []
-    for unit in samples.units:
+    for unit in (unit for unit in samples.units if unit != WAKING):
         fit = fit_cost(samples.sizes, samples.of(unit), quantile, samples.typical_of(unit))
         pairs = ((halves[0], halves[1]), (halves[1], halves[0]))
         exceeded = [
@@ -86,7 +86,7 @@ def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, f
 
     folder.mkdir(parents=True, exist_ok=True)
     for row in rows:
-        name = "dispatch" if row.unit == DISPATCH else "".join(c if c.isalnum() else "_" for c in row.unit)
+        name = "".join(c if c.isalnum() else "_" for c in row.unit.strip("()"))
         save(partial(_picture, samples, row, quantile), folder / name)
 
 

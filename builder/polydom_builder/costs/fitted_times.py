@@ -8,11 +8,11 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes, step_users
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.device.device_profile import UncertainQuantity
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.measuring.cost_samples import DISPATCH, MODEL_QUANTILE, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import AROUND, MODEL_QUANTILE, WAKING, CostSamples, ItemSamples
 from polydom_runtime.measuring.tails import pooled_quantile, tail_quantile
 
 from .allowance import Allowance, find_allowance
@@ -84,7 +84,7 @@ class FittedTimes:
     large items, if many items were answered as they come. If their answers are few, they can only raise the times.
 
     After a sleep, code and small tables are cold, and not the item: a unit takes longer by nearly a constant, whatever
-    the size. So few samples are enough there.
+    the size. So few samples are enough there. Waking takes time only then.
     """
 
     def __init__(self, space: FeatureSpace, samples: CostSamples) -> None:
@@ -104,11 +104,14 @@ class FittedTimes:
         Raises `FitError` if the solver finds no such cost function.
         """
         if (quantile, regime) not in self._known:
+            before, waking, after = (self._cost(unit, quantile, regime) for unit in AROUND)
             self._known[quantile, regime] = UnitTimes(
                 self._names,
                 self._users,
                 tuple(self._cost(name, quantile, regime) for name in self._names),
-                self._cost(DISPATCH, quantile, regime),
+                before,
+                after,
+                waking,
                 self._samples.reference_time(REFERENCE_MODEL, quantile) + self._model_added(quantile, regime),
                 quantile=quantile,
             )
@@ -125,9 +128,10 @@ class FittedTimes:
         """
         times, n_features = self.of_units(promised, regime), len(self._space)
         stated = CostFunction.of(self._stated(regime))
-        costs = [*times.terms, times.dispatch, stated]
-        units = [self._samples.units.index(name) for name in (*self._names, DISPATCH)]
-        users = [*(1 << f for f in range(n_features)), *self._users, None, (1 << n_features) - 1]
+        costs = [*times.terms, *times.around, stated]
+        units = [self._samples.units.index(name) for name in (*self._names, *AROUND)]
+        everyone = (1 << n_features) - 1
+        users = [*(1 << f for f in range(n_features)), *self._users, None, everyone, None, everyone]
         found = []
         for answers in self._samples.answers(regime):
             taken = np.stack([*answers.seconds[units], answers.models[REFERENCE_MODEL]])
@@ -148,15 +152,16 @@ class FittedTimes:
         )
 
     def fits(self, promised: float) -> dict[str, CostFit]:
-        """Return the fits of each unit at the measured sizes."""
+        """Return the fits of each unit at the measured sizes; waking takes no time there."""
         samples, quantile = self._samples, min(promised, UNIT_QUANTILE)
-        return {u: fit_cost(samples.sizes, samples.of(u), quantile, samples.typical_of(u)) for u in samples.units}
+        units = (unit for unit in samples.units if unit != WAKING)
+        return {u: fit_cost(samples.sizes, samples.of(u), quantile, samples.typical_of(u)) for u in units}
 
     def _cost(self, unit: str, quantile: float, regime: Regime) -> CostFunction:
         if regime == "hot":
-            return self._hot_cost(unit, quantile)
+            return ZERO if unit == WAKING else self._hot_cost(unit, quantile)
         hot = self.at(quantile)
-        cost = hot.dispatch if unit == DISPATCH else hot.terms[hot.names.index(unit)]
+        cost = dict(zip((*hot.names, *AROUND), (*hot.terms, *hot.around), strict=True))[unit]
         beyond = self._samples.in_answers(unit, regime) - self._samples.items[regime].costs_at(cost)
         return cost + CostFunction.of(max(0.0, pooled_quantile(beyond, quantile)))
 

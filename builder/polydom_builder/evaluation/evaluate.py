@@ -58,7 +58,7 @@ def evaluate(
         return AtDeadline(deadline, parts.of(everything), tuple(map(parts.of, bands)))
 
     identity, scoring, found = bundle.identity, bundle.promise.scoring, tuple(map(at, deadlines))
-    about = identity.name, identity.version, bundle.sha256, scoring, policy
+    about = identity.name, identity.version, bundle.sha256, scoring, policy, bundle.promise.late
     return Evaluation(*about, bundle.space.classes, found)
 
 

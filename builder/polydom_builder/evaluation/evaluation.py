@@ -99,6 +99,8 @@ class Evaluation:
     scoring: str
     """The name of the score; empty if it is not known."""
     policy: str
+    late: float
+    """The promised share of late answers."""
     classes: tuple[Any, ...]
     """The classes of the bundle; empty for a regression."""
     deadlines: tuple[AtDeadline, ...]

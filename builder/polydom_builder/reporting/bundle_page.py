@@ -8,7 +8,8 @@ from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import CONFIDENCE, ModelEntry
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import Description, amounts, describe, set_text, useless_deadlines
+from polydom_runtime.describing.description import Description, amounts, describe
+from polydom_runtime.describing.outlook_table import set_text, shortcomings, times_of_regimes
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short
@@ -143,8 +144,8 @@ def _warnings(bundle: Bundle) -> list[str]:
     found += [_sentence(note) for note in origin.notes]
     if bundle.promise.margin is None and bundle.promise.alpha == float("inf") and not bundle.is_greedy:
         found.append("Nothing is promised about the score.")
-    if useless := useless_deadlines(bundle.times.outlook):
-        found.append(_sentence(useless))
+    for regime, times in times_of_regimes(bundle).items():
+        found += [_sentence(text) for text in shortcomings(regime, times.outlook, bundle.promise.late)]
     if bundle.shipping.n_left_out:
         found.append(f"{bundle.shipping.n_left_out} models were left out to keep the limits.")
     if any(model.estimate is None for model in bundle.models):

@@ -8,7 +8,8 @@ from polydom_builder.drawing.curves import draw_reliability, draw_risks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Risk
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import Description, risk_at, set_text
+from polydom_runtime.describing.description import Description, risk_at
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.tables import TextTable
 
 from .page import Picture, Section, percent

@@ -5,8 +5,8 @@ import numpy as np
 from polydom_builder.costs.cost_report import report_costs
 from polydom_builder.displays.index_view import IndexView
 from polydom_builder.drawing.bars import MOST_BARS, UnitBar, draw_units
-from polydom_runtime.costs import format_seconds
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.costs import ZERO, format_seconds
+from polydom_runtime.measuring.cost_samples import AROUND, CostSamples
 from polydom_runtime.tables import TextTable
 
 from .page import Picture, Section, percent, rows_high
@@ -20,8 +20,9 @@ def cost_section(view: IndexView, samples: CostSamples | None, quantile: float) 
     Raises `FitError`, `MeasurementError` if the samples cannot be fitted.
     """
     n = float(np.median(view.sizes))
+    around = zip(AROUND, view.typical.around, view.worst.around, strict=True)
     units = [*zip(view.worst.names, view.typical.terms, view.worst.terms, strict=True)]
-    units.append(("dispatch", view.typical.dispatch, view.worst.dispatch))
+    units += [unit for unit in around if unit[2] != ZERO]
     bars = [UnitBar(name, typical(n), worst(n), _samples(samples, name, n)) for name, typical, worst in units]
     dearest = max(bars, key=lambda bar: bar.worst)
     title = f"{dearest.name} is the dearest unit: {format_seconds(dearest.worst)} at worst at size {n:g}"
@@ -44,10 +45,9 @@ def cost_section(view: IndexView, samples: CostSamples | None, quantile: float) 
 
 def _samples(samples: CostSamples | None, name: str, n: float) -> list[float]:
     """Return some measured times of a unit at the size next to `n`."""
-    unit = DISPATCH if name == "dispatch" else name
-    if samples is None or unit not in samples.units:
+    if samples is None or name not in samples.units:
         return []
-    times = samples.of(unit)
+    times = samples.of(name)
     nearest = int(np.abs(np.log(samples.sizes / n)).argmin())
     found: list[float] = times[nearest, :: max(times.shape[1] // BAR_SAMPLES, 1)].tolist()
     return found

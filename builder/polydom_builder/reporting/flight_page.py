@@ -10,7 +10,7 @@ from polydom_builder.drawing.curves import draw_flight
 from polydom_builder.exceptions import FitError
 from polydom_runtime.binomial import upper_bound
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import set_text
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.records.flight_file import Flight, FlightHeader, FlightRecord
 from polydom_runtime.tables import TextTable
 

@@ -8,7 +8,7 @@ from polydom_builder.displays.worth import Worth, worths
 from polydom_builder.drawing.bars import MOST_BARS, draw_bars
 from polydom_builder.drawing.set_map import LEAST_AREA
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import set_text
+from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.tables import TextTable
 
 from .page import Picture, Section, percent, rows_high

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.causes import uncontrolled
 from polydom_runtime.tables import TextTable
+from polydom_runtime.tables import percent as percent
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -110,12 +111,3 @@ def _template() -> "Template":
 def rows_high(rows: int) -> float:
     """Return the height in inches of a picture with a row for each of some names."""
     return 0.8 + 0.22 * max(rows, 2)
-
-
-def percent(share: float) -> str:
-    """Return a share in per cent, with two digits at least.
-
-    >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765)
-    ('50 %', '0.12 %', '0 %', '99 %')
-    """
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"

@@ -10,7 +10,8 @@ from polydom_runtime.binomial import lower_bound, upper_bound
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.description import Description, set_text, times_of_regimes
+from polydom_runtime.describing.description import Description
+from polydom_runtime.describing.outlook_table import set_text, times_of_regimes
 from polydom_runtime.tables import TextTable
 
 from .page import SURE, Picture, Section, percent
@@ -42,17 +43,13 @@ def score_section(
         blocks.append(_late_replayed(rows))
     elif at_build:
         late = [Curve(regime, [o.deadline for o in of], [o.late for o in of]) for regime, of in at_build.items()]
-        blocks.append(_late(late, "As the build replayed its measured times, with the pauses that they had."))
+        blocks.append(_late(late, "As the build replayed its measured times, without pauses of the machine."))
     blocks.append(_scores(rows, measured))
     if at_build:
-        tables = [table for table in said.outlooks if table.rows]
-        cells = [
-            (regime, *numbers, features.replace("+", " + "))
-            for regime, table in zip(at_build, tables, strict=True)
-            for *numbers, features in table.rows
-        ]
+        table = said.outlook
+        cells = [(*numbers, features.replace("+", " + ")) for *numbers, features in table.rows]
         hot = "Hot: items come back to back; rehearsed and cold: after a sleep, with and without a rehearsal."
-        blocks.append(TextTable("As the build replayed it", ["regime", *tables[0].columns], cells, [hot], is_wide=True))
+        blocks.append(TextTable("As the build replayed it", table.columns, cells, [hot, *table.notes], is_wide=True))
     return Section("Score against deadline", f"Promise: {said.facts['promise']}.", blocks)
 
 

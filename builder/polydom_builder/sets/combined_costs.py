@@ -124,19 +124,19 @@ class CombinedCosts:
 
 
 def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | None = None) -> SetCosts | CombinedCosts:
-    """Return the cost of any set: features (by `combine` or their sum), steps, dispatch; a model unless it is empty."""
+    """Return the cost of any set: dispatch; unless it is empty, features (by `combine` or summed), steps, a model."""
     names, features = times.names[: times.n_features], times.features
     everyone = (1 << len(features)) - 1
-    model = CostFunction.of(model_seconds)
+    once = CostFunction.of(model_seconds) + times.waking  # whichever features are in the set
     if combine is None:
         shared = [(step.cost, step.users) for step in times.steps]
-        return SetCosts(features, [*shared, (model, everyone)], times.dispatch)
+        return SetCosts(features, [*shared, (once, everyone)], times.dispatch)
     bit = {name: 1 << i for i, name in enumerate(names)}
 
     def whole(parts: Mapping[str, CostFunction]) -> CostFunction:
         mask = sum(bit[name] for name in parts)
         steps = [step.cost for step in times.steps if step.users & mask]
-        return total([combine(parts), *steps, *([model] if mask else []), times.dispatch])
+        return total([combine(parts), *steps, *([once] if mask else []), times.dispatch])
 
     return CombinedCosts(features, whole, names)
 

@@ -23,7 +23,7 @@ class SetCosts:
     ----------
     features : sequence of CostFunction
     shared : sequence of (CostFunction, int)
-        The cost of a step and the mask of the features that use it. The model run counts as a step of all features.
+        The cost of a step and the mask of the features that use it. All use waking and the model run.
     base : CostFunction
         The cost that even the empty set has: dispatch.
 

@@ -10,7 +10,7 @@ import numpy as np
 from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import AFTER, AROUND, BEFORE, WAKING
 from polydom_runtime.records.flight_file import Flight, FlightRecord
 
 from .trials import Trials
@@ -33,7 +33,7 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
         raise FitError("The recording must hold an item with a size. It holds none.")
     book = _Book(bundle, flight.header.names)
     rows = [book.seconds(record) for record in records]
-    units = (*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH)
+    units = (*(step.name for step in bundle.times.worst.steps), *bundle.names, *AROUND)
     seconds = np.array([[row[unit] for row in rows] for unit in units])
     models = np.array([book.model_seconds(record) for record in records])
     return Trials(units, np.array([r.size for r in records]), seconds, models)
@@ -60,6 +60,7 @@ class _Book:
         planned = bundle.times.planned
         self._recorded, self._bundle = recorded, bundle
         self._costs: Mapping[str, CostFunction] = dict(zip(planned.names, planned.terms, strict=True))
+        self._costs |= {WAKING: planned.waking}
         self._step = {
             name: step.name for i, name in enumerate(bundle.names) for step in planned.steps if step.users >> i & 1
         }
@@ -68,7 +69,7 @@ class _Book:
     def seconds(self, record: FlightRecord) -> dict[str, float]:
         """Return the time of each unit on an item, in seconds: recorded, or estimated if it was not computed.
 
-        A recorded time of a feature may include the step that it ran first, so it is divided between the two.
+        A recorded time of a feature may include waking and the step that it ran first, so it is divided among them.
         """
         expected = {unit: cost(record.size) for unit, cost in self._costs.items()}
         taken: dict[str, float] = {}
@@ -76,16 +77,15 @@ class _Book:
             name = self._recorded[position]
             if name not in expected:
                 continue
-            step = self._step.get(name)
-            due = expected[step] if step is not None and step not in taken else 0.0
-            share = due / (due + expected[name]) if due else 0.0
-            if step is not None and due:
-                taken[step] = ns * 1e-9 * share
-            taken[name] = ns * 1e-9 * (1.0 - share)
+            due = [unit for unit in (WAKING, self._step.get(name)) if unit is not None and unit not in taken]
+            whole = expected[name] + sum(expected[unit] for unit in due)
+            shares = {unit: expected[unit] / whole if whole else 0.0 for unit in due}
+            taken |= {unit: ns * 1e-9 * share for unit, share in shares.items()}
+            taken[name] = ns * 1e-9 * (1.0 - sum(shares.values()))
         planned = sum(expected[unit] for unit in taken)
         ratio = sum(taken.values()) / planned if planned > 0.0 else record.slowdown
-        # Only the half of dispatch before the first feature is recorded, so it counts twice.
-        return {u: max(e * ratio, 1e-12) for u, e in expected.items()} | taken | {DISPATCH: 2e-9 * record.before_ns}
+        around = {BEFORE: 1e-9 * record.before_ns, AFTER: self._after(record)}
+        return {u: max(e * ratio, 1e-12) for u, e in expected.items()} | taken | around
 
     def model_seconds(self, record: FlightRecord) -> float:
         """Return the estimated time of the reference model on an item, in seconds."""
@@ -94,5 +94,9 @@ class _Book:
         mask = sum(1 << self._bundle.names.index(name) for name in names) if known else 0
         worst = self._models.get(mask, 0.0)
         times = self._bundle.times
-        ratio = record.model_ns * 1e-9 / worst if worst > 0.0 else times.planned.model_ratio
-        return times.reference_seconds * ratio
+        took = record.model_ns * 1e-9 - self._after(record)
+        return times.reference_seconds * (took / worst if worst > 0.0 else times.planned.model_ratio)
+
+    def _after(self, record: FlightRecord) -> float:
+        """Return the estimated time of the end of an answer, in seconds: a part of what is recorded of a model."""
+        return min(self._bundle.times.planned.after(record.size), record.model_ns * 1e-9)

@@ -11,7 +11,7 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AROUND, CostSamples
 from polydom_runtime.prediction import Policy
 
 from .simulate import simulate
@@ -25,7 +25,7 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, r
 
     The random sizes are uniform on the log scale. `FitError` if the samples lack a unit of the bundle or the regime.
     """
-    needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
+    needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, *AROUND]
     if missing := [unit for unit in needed if unit not in samples.units]:
         raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
     samples.check()
@@ -107,7 +107,8 @@ def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
     bits = np.int64(1) << np.arange(len(bundle.names), dtype=np.int64)
     worst = np.array([model.seconds for model in bundle.models])
     sums: Floats = ((masks[:, None] & bits) != 0) @ features + ((masks[:, None] & users) != 0) @ steps
-    return sums + worst[:, None] * relative + trials.of(DISPATCH)
+    around: Floats = np.sum([trials.of(unit) for unit in AROUND], axis=0)
+    return sums + worst[:, None] * relative + around
 
 
 def oracle(bundle: Bundle, trials: Trials, deadline: float) -> NDArray[np.intp]:

@@ -13,12 +13,14 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
-from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, WAKING
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.predictor import Predictor, Seams
 from polydom_runtime.testing import ManualClock
 
 from .trials import Trials
+
+SLACK = 0.01
 
 Predicted = Mapping[tuple[int, ...], NDArray[Any]]
 """The answers of models on all trials, by the order of their features: class numbers, or numbers of a regression."""
@@ -71,7 +73,7 @@ def simulate(
     """Answer all trials, in order, on a virtual clock.
 
     No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
-    `adapt`: whether the predictor estimates the slow-down. `predicted`: the answers of the models; without them every
+    `adapt`: whether the predictor learns, in the slack of `SLACK` seconds after each item. `predicted`: the answers of the models; without them every
     model gives the answer of the prior, or the first label if the prior is to abstain. `regime`: the regime of the
     trials; the node plans with its times. `timed`: the real seconds of the models on each trial, if they are known
     better than from the time of the reference model.
@@ -83,9 +85,14 @@ def simulate(
         world.space,
         deadline=deadline,
         policy=policy,
-        seams=Seams(adapt=adapt, clock=world.clock, keep_memory=False, run_of=world.run_of),
+        seams=Seams(adapt=adapt, clock=world.clock, keep_memory=False, regime=regime, run_of=world.run_of),
     )
-    return Simulated([predictor.predict_one(k) for k in range(len(trials))])
+    answers = []
+    for trial in range(len(trials)):
+        answers.append(predictor.predict_one(trial))
+        predictor.use_slack(SLACK)
+        world.clock.advance(seconds=SLACK)
+    return Simulated(answers)
 
 
 class World:
@@ -109,7 +116,9 @@ class World:
         self._bundle, self._trials, self._predicted, self._timed = bundle, trials, predicted, timed
         self._now = 0
         self._sizes: list[float] = trials.sizes.tolist()
-        self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # half comes before the features, half after
+        self._before, self._waking, self._after = (_nanoseconds(trials.of(unit)) for unit in (BEFORE, WAKING, AFTER))
+        self._asleep_ns = 0  # what the next unit takes longer
+        self._is_open = False  # whether an answer has begun, at the end of which more time passes
         steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.times.worst.steps}
         users = [(s.users, steps[s.name]) for s in bundle.times.worst.steps]
 
@@ -129,28 +138,30 @@ class World:
         entry, relative = self._bundle.models[number], self._bundle.times.reference_seconds
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         seconds = self._timed.get(entry.order, entry.seconds * ratio)
-        times, half, clock = _nanoseconds(seconds), self._half, self.clock
+        times, after, clock = _nanoseconds(seconds), self._after, self.clock
         abstains = self._bundle.space.classes and self._bundle.prior.number == len(self._bundle.space.classes)
         prior = 0 if abstains else self._bundle.prior.number
         answers = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
 
         def run() -> int | float:
-            clock.now_ns += times[self._now] + half[self._now]
+            clock.now_ns += times[self._now] + (after[self._now] if self._is_open else 0)
+            self._is_open = False
             answer: int | float = prior if answers is None else answers[self._now]
             return answer
 
         return run
 
     def _size(self, trial: int) -> float:
-        self._now = trial
-        self.clock.now_ns += self._half[trial]
+        self._now, self._asleep_ns, self._is_open = trial, self._waking[trial], True
+        self.clock.now_ns += self._before[trial]
         return self._sizes[trial]
 
     def _unit(self, name: str, place: slice = slice(0)) -> Callable[[int], object]:
         times, clock, values = _nanoseconds(self._trials.of(name)), self.clock, self._rows[:, place]
 
         def compute(trial: Any) -> object:
-            clock.now_ns += times[self._now]
+            clock.now_ns += times[self._now] + self._asleep_ns
+            self._asleep_ns = 0
             return values[self._now]
 
         return compute

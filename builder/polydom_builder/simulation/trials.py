@@ -11,7 +11,7 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.device.calibration import REFERENCE_MODEL
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import AROUND, CostSamples, ItemSamples
 
 NEAR_SIZE = 0.02
 """Items whose sizes differ by less than this share stand for each other."""
@@ -22,7 +22,7 @@ class Trials:
     """Real times of items, in their order."""
 
     units: tuple[str, ...]
-    """Names of shared steps, features and dispatch, as in `CostSamples`."""
+    """Names of shared steps, features and what comes around them, as in `CostSamples`."""
     sizes: Floats
     """Shape (n_trials,). Size of each item."""
     seconds: Floats
@@ -70,9 +70,9 @@ class Trials:
     def typical(cls, bundle: Bundle, sizes: Sequence[float]) -> "Trials":
         """Return items of these sizes whose units take their typical times, those of the regime hot."""
         times = bundle.times.typical
-        seconds = np.array([[cost(n) for n in sizes] for cost in (*times.terms, times.dispatch)])
+        seconds = np.array([[cost(n) for n in sizes] for cost in (*times.terms, *times.around)])
         models = np.full(len(sizes), bundle.times.reference_seconds * times.model_ratio)
-        return cls((*times.names, DISPATCH), np.asarray(sizes, dtype=np.float64), seconds, models)
+        return cls((*times.names, *AROUND), np.asarray(sizes, dtype=np.float64), seconds, models)
 
     @classmethod
     def _of_rows(

@@ -209,10 +209,10 @@ class Bundle:
         if there is not None:
             times = there.times
             worst = there.times.worst
-            models = tuple(self._with(m, s, worst) for m, s in zip(self.models, there.models, strict=True))
+            models = tuple(self.with_times(m, s, worst) for m, s in zip(self.models, there.models, strict=True))
         return replace(self, times=times.at(deadline), models=models, regimes={})
 
-    def _with(self, entry: ModelEntry, seconds: float, worst: UnitTimes) -> ModelEntry:
+    def with_times(self, entry: ModelEntry, seconds: float, worst: UnitTimes) -> ModelEntry:
         """Return a model with the time of a run and the cost that it has by other worst cases of units."""
         if entry.cost is None:
             return entry._replace(seconds=seconds)

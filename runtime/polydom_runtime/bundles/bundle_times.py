@@ -11,9 +11,6 @@ from polydom_runtime.codec.marks import In, Once, Size, Text, Unsound
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 
-UNKNOWN_CALM = 1.4
-"""The `Choice.calm` of measured or estimated times that were not replayed."""
-
 MIN_SECONDS, MAX_SECONDS = 1e-9, 1e6
 """The shortest deadline, and the longest time of anything, in seconds."""
 
@@ -21,7 +18,6 @@ APART = 1.0 + 1e-9
 """The least factor between two deadlines."""
 
 Times = Annotated[UnitTimes, Once("unit_times", 1000)]
-Calm = Annotated[float, In(1.0, HUGE)]
 Deadline = Annotated[float, In(MIN_SECONDS, MAX_SECONDS)]
 Share = Annotated[float, In(0.0, 1.0)]
 MostDeadlines = Size(0, 100)
@@ -53,9 +49,6 @@ class Choice(NamedTuple):
     """The deadline in seconds."""
     planned: Times
     guarded: Times
-    calm: Calm = 1.0
-    """The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a larger
-    one counts. It is higher at a short deadline: an answer of few units has no average."""
 
 
 class Outlook(NamedTuple):
@@ -64,13 +57,13 @@ class Outlook(NamedTuple):
     deadline: Deadline
     """The deadline in seconds."""
     score: Annotated[float, In(-HUGE, HUGE)]
-    """The mean expected score; a late answer counts as 0."""
+    """The mean expected score without pauses; a late answer counts as 0."""
     prior_share: Share
     """The share of answers by the prior."""
     features: Annotated[tuple[str, ...], Size(0, MAX_FEATURES), Once("feature_sets", 1000)]
     """The set that answers most often; empty if that is the prior."""
     late: Share
-    """The share of late answers."""
+    """The share of late answers without pauses."""
 
 
 class BundleTimes(NamedTuple):
@@ -88,9 +81,7 @@ class BundleTimes(NamedTuple):
     """The worst case that the reference model states on the device; 0 if not known."""
     origin: Annotated[CostOrigin, Once("origins", 3)] = CostOrigin()
     choices: Annotated[tuple[Choice, ...], MostDeadlines] = ()
-    """Choices by rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
-    calm: Calm = 1.0
-    """The estimate as in `Choice`."""
+    """Choices by rising deadline; empty if `planned` and `guarded` hold for every deadline."""
     outlook: Annotated[tuple[Outlook, ...], MostDeadlines] = ()
     """Outlooks by rising deadline; empty if nothing was replayed."""
 
@@ -132,14 +123,13 @@ class BundleTimes(NamedTuple):
         after = bisect_left(self.choices, deadline, key=lambda choice: choice.deadline)
         low, high = self.choices[max(after - 1, 0)], self.choices[min(after, len(self.choices) - 1)]
         if low.deadline == high.deadline:
-            return self._replace(planned=high.planned, guarded=high.guarded, calm=high.calm, choices=())
+            return self._replace(planned=high.planned, guarded=high.guarded, choices=())
         share = math.log(deadline / low.deadline) / math.log(high.deadline / low.deadline)
         planned, guarded = low.planned.between(high.planned, share), low.guarded.between(high.guarded, share)
-        calm = low.calm + share * (high.calm - low.calm)
-        return self._replace(planned=planned, guarded=guarded, calm=calm, choices=())
+        return self._replace(planned=planned, guarded=guarded, choices=())
 
     def plus_dispatch(self, more: CostFunction) -> "BundleTimes":
-        """Return the times with a dispatch that takes longer by `more`, at all quantiles."""
+        """Return the times with `UnitTimes.plus_dispatch`, at all quantiles."""
         changed = {name: getattr(self, name).plus_dispatch(more) for name in ("worst", "planned", "guarded", "typical")}
         choices = (
             c._replace(planned=c.planned.plus_dispatch(more), guarded=c.guarded.plus_dispatch(more))

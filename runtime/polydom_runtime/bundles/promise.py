@@ -92,6 +92,8 @@ class Promise(NamedTuple):
     """`alpha`, `tolerance`: α and e of the paper, as the search used them."""
     slowdown: Annotated[float, In(1.0, HUGE)] = 1.0
     """The largest slow-down of the device for which it has the best models at the shortest of its deadlines."""
+    late: Annotated[float, In(0.0, 1.0)] = 0.01
+    """The promised share of late answers: at most this."""
     stop_loss: Annotated[float, In(0.0, 1.0)] = 0.0
     """How much accuracy may be lost, at most, on the items that are answered early."""
     scoring: Annotated[str, Text(least=0)] = ""

@@ -1,4 +1,4 @@
-"""The times of units (features, shared steps, dispatch, a model run) and the sums of these times over feature sets."""
+"""The times of units (features, shared steps, a model run, what comes around them) and their sums over feature sets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +37,12 @@ class UnitTimes:
         For each step, the mask of the features that use it; bit i stands for feature i.
     terms : tuple of CostFunction
         The time of each unit, in the order of `names`. The time of a feature excludes its step.
-    dispatch : CostFunction
-        The time of an answer that is not spent in features, steps or a model.
+    before : CostFunction
+        The time of an answer from the call to the first decision.
+    after : CostFunction
+        The time of an answer that follows the last feature, without the run of a model.
+    waking : CostFunction
+        What the first feature of an answer takes longer, whichever it is, since it finds cold what all features need.
     model : float, optional
         The time of one run of any model. None if each model states its own.
     model_ratio : float
@@ -49,7 +53,7 @@ class UnitTimes:
     Examples
     --------
     >>> times = UnitTimes.given({"mean": CostFunction.of(2e-6), "peak": CostFunction.of(1e-6)},
-    ...                         {"fft": (("peak",), CostFunction.of(5e-6))}, dispatch=CostFunction.of(1e-6))
+    ...                         {"fft": (("peak",), CostFunction.of(5e-6))}, after=CostFunction.of(1e-6))
     >>> times.of_set(0b11)(100)
     9e-06
     """
@@ -57,7 +61,9 @@ class UnitTimes:
     names: Annotated[tuple[str, ...], Size(1, 2 * MAX_FEATURES)]
     users: Annotated[tuple[int, ...], Size(0, MAX_FEATURES), In(1, 2**MAX_FEATURES - 1)]
     terms: Annotated[tuple[CostFunction, ...], Size(1, 2 * MAX_FEATURES)]
-    dispatch: CostFunction = ZERO
+    before: CostFunction = ZERO
+    after: CostFunction = ZERO
+    waking: CostFunction = ZERO
     model: Annotated[float | None, In(0.0, HUGE)] = None
     model_ratio: Annotated[float, In(0.0, HUGE)] = 1.0
     quantile: Annotated[float, In(0.0, 1.0)] = 0.0
@@ -68,6 +74,9 @@ class UnitTimes:
         features: Mapping[str, CostFunction],
         steps: Mapping[str, tuple[Sequence[str], CostFunction]] | None = None,
         *,
+        before: CostFunction = ZERO,
+        after: CostFunction = ZERO,
+        waking: CostFunction = ZERO,
         dispatch: CostFunction = ZERO,
         model: float | None = None,
     ) -> "UnitTimes":
@@ -79,7 +88,10 @@ class UnitTimes:
             Costs in the order of the feature space.
         steps : dict of str to (names of the features that use it, CostFunction), optional
             Steps in the order of the first feature that uses each.
+        before, after, waking : CostFunction
         dispatch : CostFunction
+            The time of an answer without features, if only the sum is known: half is added to `before`, half to
+            `after`.
         model : float, optional
             Seconds of one run of any model.
 
@@ -91,12 +103,23 @@ class UnitTimes:
         steps, bit = steps or {}, {name: 1 << i for i, name in enumerate(features)}
         users = tuple(sum(bit[name] for name in using) for using, _ in steps.values())
         terms = (*features.values(), *(time for _, time in steps.values()))
-        if wrong := [time for time in (*terms, dispatch) if not isinstance(time, CostFunction)]:
+        if wrong := [time for time in (*terms, before, after, waking, dispatch) if not isinstance(time, CostFunction)]:
             raise CostFunctionError(
                 f"Each time must be a CostFunction of the size. Got {shown(wrong[0])}. Write, for example, "
                 "CostFunction.of(2e-6, linear=1e-9), in seconds."
             )
-        return cls((*features, *steps), users, terms, dispatch, model)
+        half = dispatch * 0.5
+        return cls((*features, *steps), users, terms, before + half, after + half, waking, model)
+
+    @property
+    def around(self) -> tuple[CostFunction, CostFunction, CostFunction]:
+        """The time before the first decision, that of waking, and that after the last feature."""
+        return self.before, self.waking, self.after
+
+    @property
+    def dispatch(self) -> CostFunction:
+        """The time of an answer without features."""
+        return self.before + self.after
 
     @property
     def n_features(self) -> int:
@@ -128,16 +151,17 @@ class UnitTimes:
         )
 
     def mapped(self, change: Callable[[CostFunction], CostFunction]) -> "UnitTimes":
-        """Return the times after a change of every unit and of dispatch; the times of models stay."""
-        return replace(self, terms=tuple(map(change, self.terms)), dispatch=change(self.dispatch))
+        """Return the times after a change of every unit; the times of models stay."""
+        before, waking, after = map(change, self.around)
+        return replace(self, terms=tuple(map(change, self.terms)), before=before, after=after, waking=waking)
 
     def scaled(self, factor: float) -> "UnitTimes":
         """Return the times multiplied by a factor; the times of models stay."""
         return self.mapped(lambda time: time * factor)
 
     def plus_dispatch(self, more: CostFunction) -> "UnitTimes":
-        """Return the times with a dispatch that takes longer by `more`."""
-        return replace(self, dispatch=self.dispatch + more)
+        """Return the times of answers that take longer by `more`, half of it before the first decision, half after."""
+        return replace(self, before=self.before + more * 0.5, after=self.after + more * 0.5)
 
     def relative_to(self, model_seconds: float) -> "UnitTimes":
         """Return the times with a `model_ratio` in place of `model`: its time divided by the seconds that it states."""
@@ -157,17 +181,19 @@ class UnitTimes:
         return replace(
             self,
             terms=tuple(map(between, self.terms, other.terms)),
-            dispatch=between(self.dispatch, other.dispatch),
+            before=between(self.before, other.before),
+            after=between(self.after, other.after),
+            waking=between(self.waking, other.waking),
             model_ratio=mean(self.model_ratio, other.model_ratio),
             quantile=mean(self.quantile, other.quantile),
         )
 
     def of_set(self, mask: int) -> CostFunction:
-        """Return the time of an answer without its model run: dispatch, the features of a set and their steps."""
+        """Return the time of an answer without its model run: that around it, the features of a set, their steps."""
         return total([self.dispatch, *self._units_of(mask)])
 
     def of_sets(self, masks: Masks, done: int | Masks = 0) -> Floats:
-        """Return the times of the features of many sets and their steps, without dispatch and model run.
+        """Return the times of the features of many sets, their steps and waking, without dispatch and model run.
 
         O(n_sets · n_units).
 
@@ -175,7 +201,8 @@ class UnitTimes:
         ----------
         masks : int array of shape (n_sets,)
         done : int or int array of shape (n_sets,)
-            Masks of features that are already computed. They and their steps do not count.
+            Masks of features that are already computed. They and their steps do not count; waking counts only for a set
+            of which none is computed.
 
         Returns
         -------
@@ -192,13 +219,15 @@ class UnitTimes:
     def _units_of(self, mask: int) -> Iterator[CostFunction]:
         yield from (self.terms[i] for i in members(mask))
         yield from (step.cost for step in self.steps if step.users & mask)
+        if mask:
+            yield self.waking
 
     @cached_property
     def _matrices(self) -> tuple[Masks, Masks, Floats, Floats]:
-        """The bit of each feature, the users of each step, and the weights of both."""
+        """The bit of each feature, the users of each step, and the weights of both; waking is a step that all use."""
         bits = np.int64(1) << np.arange(self.n_features, dtype=np.int64)
-        weights = np.array([time.weights for time in self.terms]).reshape(-1, 6)
-        users = np.array(self.users, dtype=np.int64)
+        weights = np.array([time.weights for time in (*self.terms, self.waking)]).reshape(-1, 6)
+        users = np.array([*self.users, (1 << self.n_features) - 1], dtype=np.int64)
         return bits, users, weights[: self.n_features], weights[self.n_features :]
 
 

@@ -18,6 +18,7 @@ from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.files import replace_file
 from polydom_runtime.histogram import Histogram
+from polydom_runtime.learning.margin import LEAST, MOST, Runs, RunsOutcome
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
 
 MAX_LISTED, MAX_LONGEST = 100, 1000
+
+MarginValue = Annotated[float, In(LEAST, MOST)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,18 @@ class LateAnswer:
     reason: AnyText
     slowdown: float
     """The predictor's estimate of how much slower than measured the machine was."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarginRange:
+    """The margins with which answers were planned; see `polydom_runtime.learning.margin`."""
+
+    smallest: MarginValue
+    largest: MarginValue
+    last: MarginValue
+
+    def __str__(self) -> str:
+        return f"{self.smallest:.2f} to {self.largest:.2f}, {self.last:.2f} at the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +110,10 @@ class Certificate:
     waited_share: Mapping[str, float | None] = field(default_factory=dict)
     """Quantiles of the times from when the item was due to the call, divided by the deadline. They are a part of the
     times in `elapsed_share`."""
+    margin: MarginRange | None = None
+    """None if the predictor controls no margin."""
+    late_at_most: RunsOutcome | None = None
+    """The promise about late answers in a row, and how it was kept; None if there was none."""
 
     def _check(self) -> None:
         if self.misses > self.items:
@@ -129,6 +148,10 @@ class Certificate:
             waited = _listed(self.waited_share, lambda share: f"{share:.3g}")
             lines.insert(4, f"of these, from when the item was due to the call: {waited}")
         lines += [f"late: {count:,} x {reason}" for reason, count in self.reasons.items()]
+        if self.late_at_most is not None:
+            lines.append(str(self.late_at_most))
+        if self.margin is not None:
+            lines.append(f"all times were planned with a margin of {self.margin}")
         if self.guard_margin is None:
             lines.append("too few items for a guard margin")
         elif self.guard_margin:
@@ -174,12 +197,13 @@ def _listed(values: Mapping[str, float | None], written: Callable[[float], str])
 class Evidence:
     """Counts answers until the plan decides about the claim."""
 
-    def __init__(self, plan: SamplingPlan, deadline_ns: int) -> None:
-        self.plan, self.deadline_ns = plan, deadline_ns
+    def __init__(self, plan: SamplingPlan, deadline_ns: int, runs: Runs | None = None) -> None:
+        self.plan, self.deadline_ns, self.runs = plan, deadline_ns, runs
         self.verdict: Verdict = "undecided"
         self.items = self.misses = self.most_in_a_row = self._in_a_row = 0
         self.elapsed, self.waited, self.reasons = Histogram(), Histogram(), BoundedCounter[str](MAX_REASONS)
         self.missed: list[LateAnswer] = []
+        self.margin: MarginRange | None = None
         self._longest: list[int] = []
 
     def add(self, answer: "Prediction") -> None:
@@ -191,6 +215,8 @@ class Evidence:
         keep(self._longest, answer.elapsed_ns)
         late_ns = answer.elapsed_ns - self.deadline_ns
         self._in_a_row = self._in_a_row + 1 if late_ns > 0 else 0
+        if self.runs is not None:
+            self.runs.add(late_ns > 0)
         if late_ns > 0:
             self.misses += 1
             self.most_in_a_row = max(self.most_in_a_row, self._in_a_row)
@@ -201,6 +227,12 @@ class Evidence:
             self.verdict = "refuted"
         if self.verdict == "undecided" and self.plan.is_proof(self.misses, self.items):
             self.verdict = "proven"
+
+    def add_margin(self, value: float) -> None:
+        """Note the margin with which an answer was planned."""
+        before = self.margin or MarginRange(value, value, value)
+        if value != before.last or self.margin is None:
+            self.margin = MarginRange(min(before.smallest, value), max(before.largest, value), value)
 
     @property
     def is_enough(self) -> bool:

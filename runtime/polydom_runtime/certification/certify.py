@@ -15,6 +15,7 @@ from polydom_runtime.clock import Clock, collector_off, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.histogram import Histogram
+from polydom_runtime.learning.margin import Margin, Runs
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import precise_timers
 from polydom_runtime.records.metrics import OTHER, time_summary
@@ -38,6 +39,7 @@ def certify(
     *,
     plan: SamplingPlan | None = None,
     deadline: float | None = None,
+    runs: Runs | None = None,
     seconds: float = math.inf,
     metronome: Metronome | None = None,
     seed: int = 0,
@@ -50,11 +52,13 @@ def certify(
     A sequence of items is shuffled with `seed`, and again each time that it is used up; other iterables keep their
     order, and when they end, their first 10,000 items go on as such a sequence. By default the plan is a single look
     that allows no miss, and the claim is about the predictor's own deadline; a predictor with a shorter one has a guard
-    margin. The metronome sleeps between two items, by the same clock; without it they follow each other.
+    margin. `runs` counts a promise about late answers in a row. The metronome sleeps between two items, by the
+    same clock; without it they follow each other.
     """
     plan = plan or SamplingPlan.single_look(claim.miss_rate, claim.confidence)
     deadline = deadline or predictor.deadline
-    evidence, pauses = Evidence(plan, round(deadline * 1e9)), Histogram()
+    evidence, pauses = Evidence(plan, round(deadline * 1e9), runs), Histogram()
+    margin: Margin | None = getattr(predictor, "margin", None)
     stream = endless(items, seed)
     if (first := next(stream, None)) is None:
         raise ItemError("There must be items to certify with. Got none. Give a file or a function that has some.")
@@ -68,7 +72,10 @@ def certify(
             if clock() >= end_ns:
                 stopped = "time was up"
                 break
-            evidence.add(answer := predictor.predict_one(item, None if metronome is None else metronome.wait()))
+            due_ns = None if metronome is None else metronome.wait()
+            if margin is not None:
+                evidence.add_margin(margin.value)
+            evidence.add(answer := predictor.predict_one(item, due_ns))
             if evidence.is_enough:
                 stopped = "no more items were needed"
                 break
@@ -103,6 +110,8 @@ def found(
         watched=pauses.count,
         pauses=quantiles(pauses),
         wake_ups=wake_ups,
+        margin=evidence.margin,
+        late_at_most=None if evidence.runs is None else evidence.runs.outcome,
     )
 
 

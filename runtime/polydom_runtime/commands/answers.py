@@ -92,7 +92,7 @@ class Answers:
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Count, record and print one answer."""
-        self._tally.add(prediction, self.source.label)
+        self._tally.add(prediction, self.source.label, self._predictor.margin.paused)
         self.records.add(prediction, self._predictor.trace, number)
         if number == 0 and prediction.error and not prediction.features and has_values(item):
             self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
+from polydom_runtime.exceptions import DeadlineError
+
 N = TypeVar("N", int, float)
 MICRO = str.maketrans("µμ", "uu")
 """Both signs for micro: the unit and the Greek letter."""
@@ -64,6 +66,21 @@ def period(text: str) -> float:
     if not 1e-6 <= (seconds := duration(text)) < 1e6:
         raise ArgumentTypeError(f"must be at least 1us. Got {text!r}")
     return seconds
+
+
+def runs(text: str) -> tuple[int, int]:
+    """Read a promise about late answers in a row.
+
+    >>> runs("1/20")
+    (1, 20)
+    """
+    from polydom_runtime.learning.margin import runs_of  # only here, since most nodes promise no more than a share
+
+    with suppress(ValueError, DeadlineError):
+        most, window = map(int, text.split("/"))
+        runs_of((most, window))
+        return most, window
+    raise ArgumentTypeError(f"must be m/K, such as 1/20, whole numbers with 0 <= m < K. Got {text!r}")
 
 
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:

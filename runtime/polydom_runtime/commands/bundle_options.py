@@ -4,15 +4,16 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle, loaded
 
-from .arguments import duration
+from .arguments import duration, runs
 from .options import Option
 
 if TYPE_CHECKING:
+    from polydom_runtime.learning.learned_file import Learned
     from polydom_runtime.trust.trust import Trust
 
 BUNDLE = Option("bundle BUNDLE", "the bundle folder")
@@ -27,7 +28,16 @@ PLAN = (
         choices=("anytime", "strict"),
     ),
 )
-TUNE = Option("--tune NAME.tune", "the times of this machine, from `polydom-node tune` (default none)")
+RUNS = Option(
+    "--late-at-most m/K",
+    "the number of late answers that are allowed among any K in a row, such as 1/20 (default: only the share of late "
+    "answers is limited)",
+    runs,
+)
+LEARNED = Option(
+    "--learned NAME.learned",
+    "the file of what was learned on this machine, with which plans begin (default: the times of the bundle)",
+)
 TRUST = Option(
     "--trust KEYS",
     "a file of public keys, one of which must have signed the bundle; may be given several times (default: the files "
@@ -41,19 +51,23 @@ ANSWERS = (
         "the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
         required=True,
     ),
-    *(*PLAN, TUNE, TRUST),
+    *(*PLAN, LEARNED, TRUST),
 )
 
 
 def bundle_of(arguments: Namespace) -> Bundle:
-    """Read the bundle of a command, unless it is loaded already; with the times of its tune file, if one is given."""
-    bundle = loaded(arguments.bundle, trust_of(arguments))
-    if arguments.tune is None:
-        return bundle
-    from polydom_runtime.device.tune import tuned  # only here: most nodes plan by the bundle alone
-    from polydom_runtime.device.tune_file import load_tune
+    """Read the bundle of a command, unless it is loaded already."""
+    return loaded(arguments.bundle, trust_of(arguments))
 
-    return tuned(bundle, load_tune(arguments.tune, bundle))
+
+def learned_of(arguments: Namespace, bundle: Bundle) -> "Learned | None":
+    """Return what the file of a command holds of this machine, if it names one that does; or what is loaded already."""
+    if not isinstance(arguments.learned, str):
+        return cast("Learned | None", arguments.learned)
+    from polydom_runtime.learning.learned_file import recalled_from  # only here: most nodes begin as shipped
+
+    kept = recalled_from(arguments.learned, bundle)
+    return None if kept is None else kept.learned
 
 
 def trust_of(arguments: Namespace) -> "Trust | None":

@@ -19,13 +19,14 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError, DeadlineError
 from polydom_runtime.items.sources import space_of
+from polydom_runtime.learning.margin import runs_of
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.measuring.conditions import Conditions, machine_facts
 from polydom_runtime.predictor import Predictor
 
 from .answers import bare_items
 from .arguments import duration, period, positive, share
-from .bundle_options import ANSWERS, bundle_of
+from .bundle_options import ANSWERS, RUNS, bundle_of, learned_of
 from .options import Option, values_of
 from .outcome import Outcome
 from .terminal import ProgressBar, show
@@ -33,6 +34,7 @@ from .terminal import ProgressBar, show
 OPTIONS = (
     *ANSWERS,
     Option("--miss-rate", "the largest share of late answers, as claimed (default 0.001)", share, 0.001),
+    RUNS,
     Option("--confidence", "the confidence of the verdict (default 0.99)", share, 0.99),
     Option(
         "--guard",
@@ -72,7 +74,9 @@ def run(arguments: Namespace) -> Outcome:
             f"Got {format_seconds(arguments.guard)}. Give a smaller one."
         )
     guarded = None if deadline == math.inf else deadline - arguments.guard
-    predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
+    promise = arguments.late_at_most
+    options = {"policy": arguments.policy, "runs": promise, "learned": learned_of(arguments, bundle)}
+    predictor = Predictor(bundle, space, deadline=guarded, **options)
     bundle.check_features(space)
     context = context_of(arguments, predictor)
     conditions = Conditions(board := Board(), machine := machine_facts(board))
@@ -82,6 +86,7 @@ def run(arguments: Namespace) -> Outcome:
             *(predictor, items_of(arguments.items), claim),
             plan=plan,
             deadline=deadline,
+            runs=runs_of(promise),
             **values_of(arguments, "seconds", "seed"),
             metronome=Metronome(predictor, arguments.period, rehearse=arguments.rehearse) if paced else None,
             progress=bar.update,

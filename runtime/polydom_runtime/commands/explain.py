@@ -9,7 +9,7 @@ from polydom_runtime.items.sources import space_of
 from polydom_runtime.predictor import Predictor
 
 from .answers import bare_items
-from .bundle_options import BUNDLE, PLAN, SPACE, TRUST, TUNE, bundle_of
+from .bundle_options import BUNDLE, LEARNED, PLAN, SPACE, TRUST, bundle_of, learned_of
 from .options import Option
 from .outcome import Outcome
 from .terminal import show
@@ -17,14 +17,15 @@ from .terminal import show
 OPTIONS = (
     *(BUNDLE, SPACE),
     Option("--item ITEMS#i", "item i, from 0, of a packed .npz file or MODULE:FUNCTION", required=True),
-    *(*PLAN, TUNE, TRUST),
+    *(*PLAN, LEARNED, TRUST),
 )
 
 
 def run(arguments: Namespace) -> Outcome:
     """Answer the item, with warm code, and print the explanation."""
-    item, space = item_of(arguments.item), space_of(arguments.space)
-    predictor = Predictor(bundle_of(arguments), space, deadline=arguments.deadline, policy=arguments.policy)
+    item, space, bundle = item_of(arguments.item), space_of(arguments.space), bundle_of(arguments)
+    options = {"deadline": arguments.deadline, "policy": arguments.policy, "learned": learned_of(arguments, bundle)}
+    predictor = Predictor(bundle, space, **options)
     predictor.warm_up(item)
     found = predictor.explain(item)
     show(str(found))

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.references import restored
@@ -15,14 +16,18 @@ from polydom_runtime.predictor import Predictor
 from .bundle_options import loader_of, trust_of
 from .terminal import say
 
+if TYPE_CHECKING:
+    from polydom_runtime.learning.learned_file import Learned
+
 
 def following(arguments: Namespace, first: Single, make: Callable[[Namespace], Single]) -> FollowingPredictor:
     """Return a predictor that takes over new bundles; `make` makes a predictor as `arguments` ask for it."""
 
-    def make_another() -> Single:
+    def make_another(learned: "Learned | None") -> Single:
         bundle = load_bundle(arguments.bundle, trust_of(arguments))
         # From here on it is in memory: what is checked is what answers, whatever the folder holds by then.
         later = {**vars(arguments), "deadline": first.deadline, "bundle": bundle, "trust": None}
+        later["learned"] = learned
         if not arguments.supervised:
             options = {"deadline": first.deadline, "policy": arguments.policy}
             more = {"compare": arguments.compare, "trust": arguments.trust}

@@ -29,7 +29,7 @@ class Records:
         for file in self._files:
             file.write()
 
-    def _open_files(self, metrics: Metrics) -> "list[Regularly]":
+    def _open_files(self, metrics: Metrics) -> "list[Regularly[Metrics]]":
         from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly  # only if asked for
 
         json, text = self._arguments.metrics_json, self._arguments.metrics_prometheus

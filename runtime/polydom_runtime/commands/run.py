@@ -15,13 +15,14 @@ from polydom_runtime.causes import raised
 from polydom_runtime.clock import collector_off
 from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
+from polydom_runtime.learning.margin import runs_of
 from polydom_runtime.loop.stop import StopWaiting
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.metrics import known_as
 
 from .answers import Answers, LabelledSource, check_first, follows
-from .bundle_options import bundle_of, trust_of
+from .bundle_options import bundle_of, learned_of, trust_of
 from .command_line import TRACEBACK
 from .options import values_of
 from .outcome import Outcome
@@ -70,20 +71,19 @@ def check_together(arguments: Namespace) -> None:
     """Check that the options can hold together."""
     if arguments.json and arguments.metrics_json == "-":
         raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
-    if arguments.follow and arguments.tune is not None:
-        raise LoopError("--follow must be without --tune: a tune is of one bundle. Leave one out.")
     if arguments.trial < 0:
         raise LoopError(f"--trial must be at least 0. Got {arguments.trial}.")
     if arguments.supervised and (arguments.early_stop or arguments.energy is not None):
         raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
-    if arguments.supervised and arguments.tune is not None:
-        raise WorkerError("--supervised must be without --tune: workers plan by the bundle alone. Leave one out.")
+    if arguments.supervised and arguments.learned is not None:
+        raise WorkerError("--supervised must be without --learned: workers begin by the bundle alone. Leave one out.")
 
 
 def _answer_all(
     arguments: Namespace, predictor: "Single | FollowingPredictor", publisher: "MqttPublisher | None"
 ) -> Outcome:
-    bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
+    bundle = predictor.bundle
+    tally = Tally(predictor.deadline, bundle, runs_of(arguments.late_at_most))
     if bundle.times.origin.estimated:
         say(f"{bundle.times.origin}")
     with ExitStack() as stack:
@@ -104,7 +104,12 @@ def _answer_all(
             shown="held" if arguments.hold else "none" if arguments.quiet or arguments.json else "each",
             more=(lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict,
         )
-        code, loop = _answer_each(arguments, predictor, answers)
+        hooks: list[Callable[[float], object]] = []
+        if arguments.learned is not None:
+            from .learned import saving  # only here: most nodes begin with the shipped times
+
+            hooks.append(stack.enter_context(saving(arguments, predictor)).on_slack)
+        code, loop = _answer_each(arguments, predictor, answers, hooks)
         if source.refused is not None:
             raise source.refused
         answers.release()
@@ -122,6 +127,10 @@ def _answer_all(
             **_more(arguments, predictor),
             **({} if publisher is None else {"mqtt": publisher.counts._asdict()}),
         }
+        if not tally.kept.is_kept:
+            say(f"{tally.kept}")
+        if tally.runs is not None and tally.runs.broken:
+            say(f"{tally.runs.outcome}")
         print(json.dumps({"summary": summary}), flush=True)
     return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
 
@@ -130,13 +139,16 @@ def _supervised(arguments: Namespace) -> "SupervisedPredictor":
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
     options = values_of(arguments, *PLANNED, "compare")
-    return SupervisedPredictor(arguments.bundle, arguments.space, trust=trust_of(arguments), **options)
+    runs = arguments.late_at_most
+    return SupervisedPredictor(arguments.bundle, arguments.space, trust=trust_of(arguments), runs=runs, **options)
 
 
 def _predictor(arguments: Namespace) -> Predictor:
     bundle, space = bundle_of(arguments), space_of(arguments.space)
     energy = None if arguments.energy is None else _energy(arguments, bundle)
-    predictor = Predictor(bundle, space, energy=energy, **values_of(arguments, *PLANNED, "early_stop"))
+    options = values_of(arguments, *PLANNED, "early_stop")
+    options |= {"energy": energy, "runs": arguments.late_at_most, "learned": learned_of(arguments, bundle)}
+    predictor = Predictor(bundle, space, **options)
     if arguments.compare:
         bundle.check_features(space)
     return predictor
@@ -182,8 +194,10 @@ def _more(arguments: Namespace, predictor: AnyPredictor) -> dict[str, Any]:
     return more
 
 
-def _answer_each(arguments: Namespace, predictor: AnyPredictor, answers: Answers) -> tuple[int, dict[str, Any]]:
-    hooks: list[Callable[[float], object]] = [answers.records.on_slack]
+def _answer_each(
+    arguments: Namespace, predictor: AnyPredictor, answers: Answers, hooks: list[Callable[[float], object]]
+) -> tuple[int, dict[str, Any]]:
+    hooks.append(answers.records.on_slack)
     hooks += [answers.publisher.on_slack] if answers.publisher is not None else []
     hooks += [predictor.on_slack] if follows(predictor) else []
     if arguments.period:

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from polydom_runtime.exceptions import EnergyError, LoopError, PublishingError
 
 from .arguments import duration, joules, number, period, positive
-from .bundle_options import ANSWERS
+from .bundle_options import ANSWERS, RUNS
 from .options import Group, Needed, Option
 
 ENERGY = Needed("--energy", "the budget of an item", EnergyError)
@@ -28,6 +28,7 @@ def overrun(text: str) -> str:
 priority = number(int, lambda n: 1 <= n <= 99, "a whole number from 1 to 99")
 
 ANSWERING = (
+    RUNS,
     Option("--no-compare", "do not compare the features with those of the build, on the reference items of the bundle"),
     Option("--early-stop", "answer as soon as a model is confident enough, to save energy"),
     Option("--energy", "the energy budget of an item, such as 5mJ, which holds beside the deadline", joules),

@@ -3,11 +3,12 @@
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
+from polydom_runtime.learning.margin import Runs
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.answer_scores import score_counter
 from polydom_runtime.records.metrics import (
@@ -18,6 +19,9 @@ from polydom_runtime.records.metrics import (
     BoundedCounter,
     labelled,
 )
+
+if TYPE_CHECKING:
+    from polydom_runtime.describing.kept_promise import KeptPromise
 
 LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
 """Late answers are counted by the time that they took, divided by the deadline: up to each of these, or more."""
@@ -39,21 +43,27 @@ def named_late(counts: Sequence[int]) -> dict[str, int]:
 
 
 class Tally:
-    """Counts over all answers of a run by a bundle, in bounded memory."""
+    """Counts over all answers of a run by a bundle, in bounded memory; `runs` if late ones in a row are limited."""
 
-    def __init__(self, deadline: float, bundle: Bundle) -> None:
-        self.deadline_ns = deadline * 1e9
+    def __init__(self, deadline: float, bundle: Bundle, runs: Runs | None = None) -> None:
+        self.deadline_ns, self.runs = deadline * 1e9, runs
         self.elapsed, self.waited = Histogram(), Histogram()
         self.items = self.unreadable = self.failed = self.abstained = 0
+        self.late_at_most, self.paused, self._paused = bundle.promise.late, 0, 0
         self.scoring, self.score = bundle.promise.scoring, score_counter(bundle)
         self.features = BoundedCounter[str](MAX_COUNTED_SETS)
         self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
         self.late_by = [0] * (len(LATE_BY) + 1)
         self.errors = BoundedCounter[str](MAX_ERRORS)
 
-    def add(self, answer: Prediction, label: Any) -> None:
-        """Count one answer; `label` is the true label, or `UNLABELLED`."""
+    def add(self, answer: Prediction, label: Any, paused: int) -> None:
+        """Count one answer.
+
+        `label`: the true label, or `UNLABELLED`. `paused`: the late answers of the bundle that paused so far.
+        """
         self.items += 1
+        self.paused += max(paused - self._paused, 0)
+        self._paused = paused
         self.elapsed.add(answer.elapsed_ns)
         self.waited.add(answer.waited_ns)
         self.features.add("+".join(answer.features) or NO_FEATURES)
@@ -64,6 +74,8 @@ class Tally:
         if not answer.deadline_met:
             self.missed.add(answer.reason)
             self.late_by[late_class(answer.elapsed_ns / self.deadline_ns)] += 1
+        if self.runs is not None:
+            self.runs.add(not answer.deadline_met)
         self.abstained += answer.label is None
         if label is not UNLABELLED:
             self.score.add(answer.label, label)
@@ -73,9 +85,16 @@ class Tally:
         """Whether all items could be read, and not all of them failed."""
         return not self.unreadable and (not self.items or self.failed < self.items)
 
+    @property
+    def kept(self) -> "KeptPromise":
+        """How the promised share of late answers was kept."""
+        from polydom_runtime.describing.kept_promise import KeptPromise  # only here: a node needs it at its end
+
+        return KeptPromise(sum(self.late_by), self.items, self.late_at_most, self.paused)
+
     def summary(self) -> dict[str, Any]:
         """Return the counts; times are shares of the deadline, and the score is None if counts cannot tell it."""
-        score = self.score.value(self.scoring)
+        score, runs = self.score.value(self.scoring), self.runs
         return {
             "items": self.items,
             "unreadable": self.unreadable,
@@ -86,6 +105,8 @@ class Tally:
             "abstained": self.abstained,
             "missed": sum(self.late_by),
             "misses": {"reasons": labelled(self.missed, str), "elapsed_share": named_late(self.late_by)},
+            "promise": self.kept.to_json(),
+            "late_at_most": None if runs is None else runs.outcome._asdict() | {"text": str(runs.outcome)},
             "elapsed_share": self._shares(self.elapsed),
             "waited_share": self._shares(self.waited),
             "features": labelled(self.features, str),

@@ -16,7 +16,9 @@ from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.causes import raised, report
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.exceptions import BundleFormatError, PolyDomError
-from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
+from polydom_runtime.learning.learned_file import Learned  # here, since it would take too long between two items
+from polydom_runtime.learning.margin import Margin
+from polydom_runtime.prediction import AnyPredictor, Learning, Policy, Prediction
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.stages import Trace
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
@@ -68,7 +70,7 @@ class FollowingPredictor:
         ones, call `look` at the end.
     make : callable
         Makes a predictor for the bundle that the folder holds now, with the deadline of the first one. Called in the
-        second thread.
+        second thread, with what the running one has learned: the new one takes what its units share.
     trial : int
         How many answers decide whether a new bundle stays; 0 for no trial.
     on_change : callable
@@ -92,6 +94,7 @@ class FollowingPredictor:
     policy: Policy = _of_current("policy")
     trace: Trace = _of_current("trace")
     slowdown: float = _of_current("slowdown")
+    margin: Margin = _of_current("margin")
     n_oversized: int = _of_current("n_oversized")
     failures: Mapping[str, int] = _of_current("failures")
     out: frozenset[str] = _of_current("out")
@@ -100,7 +103,7 @@ class FollowingPredictor:
         self,
         predictor: Single,
         folder: str | os.PathLike[str],
-        make: Callable[[], Single],
+        make: Callable[[Learned | None], Single],
         *,
         trial: int = 1000,
         on_change: Callable[[Single], object] = lambda _: None,
@@ -133,7 +136,8 @@ class FollowingPredictor:
         if not self._is_loading and self._ready is None:
             self._is_loading = True
             self._seen = self._identity()
-            self._background.do(self._load)
+            learned = self.learned  # in this thread, which goes on learning
+            self._background.do(lambda: self._load(learned))
 
     def on_slack(self, seconds_left: float) -> None:
         """Use the time between two items: look at the folder, and let a new predictor take over."""
@@ -171,6 +175,21 @@ class FollowingPredictor:
     def rehearse(self) -> None:
         """As the current predictor."""
         self.current.rehearse()
+
+    def use_slack(self, seconds: float) -> None:
+        """As `Predictor.use_slack`, where the current predictor learns."""
+        if isinstance(self.current, Learning):
+            self.current.use_slack(seconds)
+
+    @property
+    def learned(self) -> Learned | None:
+        """As `Predictor.learned`; None where the current predictor does not learn."""
+        return getattr(self.current, "learned", None)
+
+    def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
+        """As `Predictor.save_learned`, where the current predictor learns."""
+        if (save := getattr(self.current, "save_learned", None)) is not None:
+            save(file, period=period, sync=sync)
 
     def expect_slowdown(self, at_least: float) -> None:
         """As `Predictor.expect_slowdown`, where the current predictor can."""
@@ -239,13 +258,13 @@ class FollowingPredictor:
             count, last = getattr(self.reloads, what) + 1, self.reloads.error if error is None else error
             self.reloads = self.reloads._replace(error=last, **{what: count})
 
-    def _load(self) -> None:
+    def _load(self, learned: Learned | None) -> None:
         try:
             before, new = self._before, None
             if before is not None and self._holds(before[0]):  # somebody rolled back during the trial
                 self._goes_back = True
             elif not self._holds(self.current):
-                new = self._make()
+                new = self._make(learned)
             if new is not None and new.bundle.sha256 == self.current.bundle.sha256:
                 _close(new)
                 new = None

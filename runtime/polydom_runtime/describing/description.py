@@ -1,13 +1,12 @@
 """One description of a bundle as plain data: facts in words, and tables. Commands, pages and notebooks show it."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle, bundle_facts
-from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes, Outlook, Regime
 from polydom_runtime.bundles.confidence import Risk
 from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.bundles.promise import Amount
@@ -15,11 +14,9 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.tables import TextTable, format_bytes
 from polydom_runtime.trust import SIGNATURE_FILE
 
+from .outlook_table import outlook_table, times_of_regimes
 from .promise_text import promise_text, regimes_text, score_text
 from .time_bounds import first_answer, longest_step
-
-ONLY_PRIOR = 0.99
-"""The share of answers by the prior from which on a deadline buys nothing."""
 
 SHOWN_COVERAGES = (1.0, 0.9, 0.8, 0.5)
 
@@ -31,14 +28,14 @@ class Description:
     identity: Mapping[str, str]
     facts: Mapping[str, str]
     """`identity`, `facts`: texts, by their subjects."""
-    outlooks: Sequence[TextTable]
-    """Tables of what deadlines buy in each regime; the last one only has a title, if times are estimates."""
+    outlook: TextTable
+    """What deadlines buy in each regime; see `outlook_table`."""
     risks: TextTable
     """The share of wrong answers, if the least sure items get none; only a title if that is not known."""
 
 
-def describe(bundle: Bundle) -> Description:
-    """Return the description of a bundle."""
+def describe(bundle: Bundle, deadline: float | None = None) -> Description:
+    """Return the description of a bundle; the outlook has a line for a deadline in seconds, if one is given."""
     engines = Counter(model.engine for model in bundle.models)
     estimators = Counter(model.estimator for model in bundle.models if model.estimator)
     facts = {
@@ -46,8 +43,9 @@ def describe(bundle: Bundle) -> Description:
         "score": score_text(bundle),
         "promise": promise_text(bundle),
         "slow-down": f"models for devices up to {bundle.promise.slowdown:g} times slower, at the shortest deadline",
-        "shortest deadline for more than the prior": str(first_answer(bundle) or "none: no set scores more"),
-        "longest step": f"{longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case",
+        "shortest deadline for more than the prior": _first(bundle),
+        "longest step": f"hot, {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst "
+        "case",
         "times measured": regimes_text(bundle),
         "versions": ", ".join(f"{name} {version}" for name, version in bundle.times.origin.versions.items()),
         "engines": " and ".join(f"{n} in {engine}" for engine, n in engines.most_common()) or "none to run",
@@ -57,7 +55,7 @@ def describe(bundle: Bundle) -> Description:
         "reference items": str(len(bundle.references.items) or "none"),
     }
     identity = bundle.identity.described(bundle.sha256)
-    return Description(identity, bundle_facts(bundle) | facts, outlooks(bundle), risks(bundle))
+    return Description(identity, bundle_facts(bundle) | facts, outlook_table(bundle, deadline), risks(bundle))
 
 
 def bundle_data(bundle: Bundle) -> dict[str, Any]:
@@ -71,13 +69,9 @@ def bundle_data(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def set_text(features: Sequence[str], estimator: str = "", plus: str = "+") -> str:
-    """Return a feature set in words.
-
-    >>> set_text(("mean", "spread"), "trees"), set_text(())
-    ('mean+spread of trees', '(prior)')
-    """
-    return (plus.join(features) or "(prior)") + (f" of {estimator}" if estimator else "")
+def _first(bundle: Bundle) -> str:
+    first = first_answer(bundle)
+    return "none: no set scores more" if first is None else f"hot, with the smallest items: {first}"
 
 
 def _signature(bundle: Bundle) -> str:
@@ -97,57 +91,6 @@ def _best_model(bundle: Bundle) -> str:
         f"{best.accuracy:.3f}; on new items of the same kind {best.estimate}, with {CONFIDENCE:.0%} confidence; "
         f"measured {best.estimate.measured:.3f}, with the luck of a model that was chosen for this score"
     )
-
-
-def times_of_regimes(bundle: Bundle) -> dict[Regime, BundleTimes]:
-    """Return the times of each regime that was measured; those of the first one, hot, are always known."""
-    there: dict[Regime, BundleTimes] = {"hot": bundle.times}
-    return there | {name: bundle.regimes[name].times for name in REGIMES if name in bundle.regimes}
-
-
-def outlooks(bundle: Bundle) -> list[TextTable]:
-    """Return the expected score, late answers, and who answers, by deadline; see `Description.outlooks`."""
-    columns = ("#deadline", "#score", "#late", "#prior", "most answers by")
-    found = [
-        TextTable(
-            _title(bundle, regime), columns, [*map(_row, times.outlook)], [*_notes(bundle, regime, times.outlook)]
-        )
-        for regime, times in times_of_regimes(bundle).items()
-    ]
-    origin = bundle.times.origin
-    note = f"all of this is for {origin.device}, estimated: on a slower machine, more answers are the prior"
-    return [*found, *([TextTable(note)] * origin.estimated)]
-
-
-def outlook_text(bundle: Bundle) -> str:
-    """Return the tables of `outlooks` as lines."""
-    return "\n".join(line for table in outlooks(bundle) for line in table.lines("  "))
-
-
-def _title(bundle: Bundle, regime: Regime) -> str:
-    if regime == "hot":
-        return "hot, items back to back:"
-    return f"{regime}, after {format_seconds(bundle.regimes[regime].asleep)} asleep:"
-
-
-def _row(o: Outlook) -> tuple[str, ...]:
-    return format_seconds(o.deadline), f"{o.score:.3f}", _percent(o.late), _percent(o.prior_share), set_text(o.features)
-
-
-def _notes(bundle: Bundle, regime: Regime, outlook: Sequence[Outlook]) -> Iterator[str]:
-    first = first_answer(bundle, regime)
-    if first is None:
-        yield "no set scores higher than the prior"
-        return
-    yield f"the shortest deadline for more than the prior is {first}"
-    if useless := useless_deadlines(outlook):
-        yield f"warning: {useless}"
-
-
-def useless_deadlines(outlook: Sequence[Outlook]) -> str:
-    """Return up to which deadline only the prior answers; empty if there is none."""
-    priors = [o.deadline for o in outlook if o.prior_share >= ONLY_PRIOR]
-    return f"deadlines up to {format_seconds(max(priors))} only get the prior" if priors else ""
 
 
 def risks(bundle: Bundle) -> TextTable:

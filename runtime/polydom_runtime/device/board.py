@@ -82,6 +82,15 @@ class Board:
         files = self._root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
         return tuple(sorted({text for f in files if (text := self.text(f))}))
 
+    @property
+    def clock_share(self) -> float:
+        """The highest clock that is allowed, divided by the highest one of the processor; 1 where that is not known."""
+        allowed, highest = (
+            self._numbers(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}_max_freq", 10)
+            for name in ("scaling", "cpuinfo")
+        )
+        return min(max(allowed) / max(highest), 1.0) if allowed and max(highest, default=0) > 0 else 1.0
+
     def memory_bytes(self, what: str = "MemTotal") -> int | None:
         """Return an entry of /proc/meminfo in bytes, such as MemTotal, MemAvailable or SwapTotal."""
         found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)

@@ -96,7 +96,7 @@ class DeviceProfile:
     """The time of each of `polydom_runtime.device.calibration.KERNELS`."""
     onnx: OnnxLimits
     cold_seconds: UncertainQuantity[float] | None = None
-    """How much longer a feature, step, dispatch or model takes after a sleep, about; None if it is not known."""
+    """How much longer each unit and model takes after a sleep, about; None if it is not known."""
 
     @classmethod
     def load(cls, file: str | Path) -> "DeviceProfile":

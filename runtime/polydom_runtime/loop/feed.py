@@ -19,7 +19,8 @@ BLOCKED_NS = 1_000_000
 class ItemFeed:
     """Takes items from a source; counts its exceptions, and tries it again 1, 2, 4, ... periods later, at most 1 s.
 
-    `broke`: the source ended right after it raised; `polled`: it has yielded None; `blocked`: it waited for an item.
+    `broke`: the source ended right after it raised; `polled`: it has yielded None; `waited`: it slept before it gave
+    an item; `blocked`: it did so for long enough that it waited for the item.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class ItemFeed:
     ) -> None:
         self.taken = 0
         self._stop = stop or Stop()
-        self.ended = self.broke = self.polled = self.blocked = False
+        self.ended = self.broke = self.polled = self.waited = self.blocked = False
         self._clock, self._waits = clock, waits
         self._items = iter(source)
         self._counts = counts
@@ -62,7 +63,8 @@ class ItemFeed:
             self._in_a_row += 1
             return None
         finally:
-            self.blocked = self._clock() - began > BLOCKED_NS and self._waits() > waits
+            self.waited = self._waits() > waits
+            self.blocked = self.waited and self._clock() - began > BLOCKED_NS
         self._in_a_row = 0
         if item is None:
             self.polled = True

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from polydom_runtime.clock import Clock, hardware_clock
-from polydom_runtime.prediction import Rehearsing
+from polydom_runtime.prediction import Learning, Rehearsing
 
 from .rehearsals import Rehearsals, room_ns
 from .wakeups import Schedule, Sleeper, check_period
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 class Metronome:
-    """Sleeps until the next item is due, and rehearses right before. The period is in seconds."""
+    """Sleeps until the next item is due, after the predictor used the slack, and rehearses right before.
+
+    The period is in seconds.
+    """
 
     def __init__(
         self,
@@ -26,7 +29,7 @@ class Metronome:
     ) -> None:
         check_period(period, predictor.deadline)
         self.period = period
-        self._clock, self._sleeper = clock, sleeper or Sleeper(clock)
+        self._predictor, self._clock, self._sleeper = predictor, clock, sleeper or Sleeper(clock)
         self._schedule = Schedule(clock(), round(period * 1e9))
         self._next = 1
         room = room_ns(predictor, self._schedule.period_ns, rehearse)
@@ -49,6 +52,8 @@ class Metronome:
         self._next = self._schedule.following(self._next - 1, self._clock(), "skip")
         due_ns = self._schedule.start_of(self._next)
         lead_ns = self._rehearsals.lead_ns
+        if isinstance(self._predictor, Learning) and (left_ns := due_ns - lead_ns - self._clock()) > 0:
+            self._predictor.use_slack(left_ns * 1e-9)
         self._sleeper.until(due_ns, early_ns=lead_ns, meanwhile=self._rehearsals.run if lead_ns else None)
         self._next += 1
         return due_ns

@@ -8,8 +8,9 @@ from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import LoopError
 from polydom_runtime.items.sources import Arrived
-from polydom_runtime.prediction import Rehearsing
+from polydom_runtime.prediction import Learning, Rehearsing
 
+from .arrivals import Arrivals
 from .feed import ItemFeed
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
 from .rehearsals import Rehearsals, room_ns
@@ -42,7 +43,8 @@ class Monitor:
     still busy with earlier items when the period began, the item is due once it is free.
 
     Code that slept is slow. So, if the period leaves room, the loop wakes up early and lets the predictor rehearse: it
-    answers kept items until just before the next item is due.
+    answers kept items until just before the next item is due; or is foreseen, if the source waits for items that come
+    regularly.
 
     Parameters
     ----------
@@ -116,6 +118,7 @@ class Monitor:
         self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
         self._misses: list[Miss] = []
         self._asked_in = -1
+        self._arrivals, self._waits = Arrivals(), False
         self._warm = False
         self._idle_in_a_row = self._free_ns = 0
         room = room_ns(predictor, self.schedule.period_ns, rehearse)
@@ -173,8 +176,8 @@ class Monitor:
 
     def _lead_ns(self) -> int:
         """Return how long before the period to wake up for a rehearsal; 0 if it would be useless."""
-        # If the source waits for its items, code is cold again when an item comes.
-        useless = not self._warm or self._feed.blocked or self._idle_in_a_row > MAX_IDLE
+        # If the source waits for its items, code is cold again when an item comes: see `_rehearse_for_arrival`.
+        useless = not self._warm or self._waits or self._idle_in_a_row > MAX_IDLE
         return 0 if useless else self.rehearsals.lead_ns
 
     def _rehearse(self) -> None:
@@ -182,6 +185,15 @@ class Monitor:
             self._call("rehearsal", self._predictor.rehearse)
             self._feed.rehearse()
             self.schedule.period_at(self.clock())
+
+    def _rehearse_for_arrival(self) -> bool:
+        """Rehearse until just before an item that the source will wait for, if its time can be told; return whether."""
+        due, lead_ns = self._arrivals.next_ns, self.rehearsals.lead_ns
+        if due is None or not lead_ns or due - lead_ns < self.clock():
+            return False
+        return self._sleeper.until(
+            due, self._goes_on, nap_ns=self._pulse.nap_ns, early_ns=lead_ns, meanwhile=self.rehearsals.run
+        )
 
     def _goes_on(self) -> bool:
         self._pulse.beat()
@@ -199,9 +211,15 @@ class Monitor:
         """Answer the next item, if there is one; return the period in which it came, and whether it came."""
         before = max(k, self.schedule.period_at(self.clock()))
         due, self._asked_in = k - self._asked_in, k
+        is_foreseen = self._waits and self._rehearse_for_arrival()
         item = self._feed.ask(k)
         came = self.schedule.period_at(now := self.clock())
-        arrived_ns = now if self._feed.blocked or came > before else max(self.schedule.start_of(k), self._free_ns)
+        self._waits = self._feed.blocked or (is_foreseen and self._feed.waited)
+        if self._waits:
+            self._arrivals.add(now)
+        elif is_foreseen:  # it came earlier than was foreseen
+            self._arrivals = Arrivals()
+        arrived_ns = now if self._waits or came > before else max(self.schedule.start_of(k), self._free_ns)
         if came > before:  # the source blocked, so there was no item in the periods before
             self.counts.idle += came - k
             due, self._asked_in = 1, came
@@ -273,6 +291,8 @@ class Monitor:
         end = self.schedule.start_of(k + 1) - self._lead_ns()
         if (left := end - self.clock()) > 0:
             self._call("on_slack", self._on_slack, left * 1e-9)
+            if isinstance(self._predictor, Learning):
+                self._call("predictor", self._predictor.use_slack, max(end - self.clock(), 0) * 1e-9)
             self._collector.use(end - self.clock())
 
     def _following(self, k: int, answered: bool) -> int:

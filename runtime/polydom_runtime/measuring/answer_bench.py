@@ -1,4 +1,4 @@
-"""Whole answers on this machine, each part timed: dispatch, every unit, the models; hot and after a sleep.
+"""Whole answers on this machine, each part timed: every unit, and the models; hot and after a sleep.
 
 Called over and over, a model or unit takes a fraction of its time in an answer, where others have used the caches.
 """
@@ -20,9 +20,9 @@ from polydom_runtime.policy.loaded_models import LoadedModel, Run
 from polydom_runtime.policy.rehearsal import as_kept
 from polydom_runtime.stages import stage_of
 
-from .cost_samples import MODEL_QUANTILE
+from .cost_samples import AROUND, MODEL_QUANTILE, WAKING
 from .stopwatch import Stopwatch, Timers
-from .unit_bench import predictor_without_models
+from .unit_bench import EmptyAnswer
 
 ENOUGH_ROUNDS = 20
 """With fewer rounds, the quantile of a model is found from its median and the spread of all models together."""
@@ -45,7 +45,7 @@ class _Bench:
         self,
         space: FeatureSpace,
         models: Sequence[Callable[[], object]],
-        dispatch: Callable[[Any], object] | None,
+        empty: EmptyAnswer | None,
         timers: Timers,
         stopwatch: Stopwatch,
         may_fail: bool = False,
@@ -56,10 +56,10 @@ class _Bench:
         self.columns = space.column_slices()
         self.values = np.zeros(sum(space.widths), dtype=np.float32)
         self.stages = [stage_of(space, feature, self.values, at.start) for feature, at in enumerate(self.columns)]
-        self._dispatch, self._sleep, self._stopwatch = dispatch, timers.sleep, stopwatch
+        self._empty, self._sleep, self._stopwatch = empty, timers.sleep, stopwatch
 
     def answer(self, item: Any, parts: _Parts, before: Sequence[tuple[Any, _Parts]], asleep: float) -> Floats:
-        """Sleep, answer the items before and this one; return the seconds of steps, features, dispatch and models."""
+        """Sleep, answer the items before and this one; return the seconds of steps, features, `AROUND` and models."""
         if asleep:
             self._sleep(asleep)
         for other, its_parts in before:
@@ -68,21 +68,22 @@ class _Bench:
 
     def _timed(self, item: Any, parts: _Parts) -> Floats:
         time, stages, n_steps = self._stopwatch.time, self.stages, len(self.steps)
-        models = n_steps + len(stages) + 1
+        around = n_steps + len(stages)
+        models = around + len(AROUND)
         times = [np.nan] * (models + len(self.models))
         shared: list[Any] = [None] * n_steps
         self._stopwatch.begin()
-        if self._dispatch is not None:
-            times[models - 1] = time(partial(self._dispatch, item))
+        if self._empty is not None:
+            times[around:models] = self._empty.timed(item, self._stopwatch)
         for feature in parts.features:
             slot = self.slots[feature]
             if slot >= 0 and math.isnan(times[slot]):
-                times[slot] = time(partial(self._share, shared, slot, item))
-            times[n_steps + feature] = time(partial(stages[feature].run, item, shared))
+                times[slot] = time(partial(self._share, shared, slot, item)) * 1e-9
+            times[n_steps + feature] = time(partial(stages[feature].run, item, shared)) * 1e-9
         for model in parts.models:
             with suppress(*self._excused):
-                times[models + model] = time(self.models[model])
-        return np.array(times) * 1e-9
+                times[models + model] = time(self.models[model]) * 1e-9
+        return np.array(times)
 
     def _share(self, shared: list[Any], slot: int, item: Any) -> None:
         shared[slot] = self.steps[slot](item)
@@ -95,8 +96,8 @@ class AnswerBench:
     random order, and find its code warm. They leave the caches as no answer does, so each hot answer comes after one
     without them to the item before.
 
-    Without a rehearsal, the first feature after a sleep finds much cold that all features need. So the quickest
-    feature comes first then, and its time beyond the usual counts as dispatch, of which there is one in each answer.
+    The first feature after a sleep finds cold what all features need, much of it without a rehearsal. So the quickest
+    feature comes first then, and its time beyond the usual counts as waking.
     """
 
     def __init__(
@@ -111,8 +112,7 @@ class AnswerBench:
         self._items = [*map(read_only, items)]
         self._kept = [*map(read_only, as_kept(sorted(items, key=space.size)))]
         self._sizes = [float(space.size(item)) for item in items]
-        dispatch = predictor_without_models(space, timers.clock).predict_one
-        self._bench = _Bench(space, models, dispatch, timers, stopwatch)
+        self._bench = _Bench(space, models, EmptyAnswer(space, timers.clock), timers, stopwatch)
         self._rng = np.random.default_rng(seed)
         self._last: list[Any] = []
         self._usual: dict[int, Floats] = {}
@@ -137,7 +137,7 @@ class AnswerBench:
         item, parts = self._items[position], self._parts()
         before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]
         answers = [(other, self._parts()._replace(models=parts.models[:1])) for other in before]
-        if regime == "cold" and self._quickest is not None:
+        if regime != "hot" and self._quickest is not None:
             parts = parts._replace(features=sorted(parts.features, key=lambda feature: feature != self._quickest))
         try:
             seconds = self._bench.answer(item, parts, answers, 0.0 if regime == "hot" else asleep)
@@ -147,17 +147,17 @@ class AnswerBench:
                 f"raised {e!r}. Leave this item out."
             ) from e
         self._last = [item]
-        if regime == "cold" and position in self._usual:
-            self._count_as_dispatch(seconds, parts.features[0], self._usual[position])
+        if regime != "hot" and position in self._usual:
+            self._count_as_waking(seconds, parts.features[0], self._usual[position])
         return np.array([position, self._sizes[position], *seconds])
 
-    def _count_as_dispatch(self, seconds: Floats, feature: int, usual: Floats) -> None:
-        """Count as dispatch what a feature and its step took beyond their usual times."""
-        slot = self._bench.slots[feature]
+    def _count_as_waking(self, seconds: Floats, feature: int, usual: Floats) -> None:
+        """Count as waking what a feature and its step took beyond their usual times."""
+        slot, waking = self._bench.slots[feature], len(usual) + AROUND.index(WAKING)
         for unit in (len(self._bench.steps) + feature, *([slot] if slot >= 0 else [])):
             beyond = max(seconds[unit] - usual[unit], 0.0)
             seconds[unit] -= beyond
-            seconds[len(usual)] += beyond
+            seconds[waking] += beyond
 
     def _parts(self) -> _Parts:
         """Draw the order of features and models; before the sleep, so that drawing warms nothing."""
@@ -185,7 +185,7 @@ class ModelBench:
     """Answers random items with the features of one model each (`orders`), then this model.
 
     `run_of` takes the number of a model, the input row and its number of columns, and returns the function that runs
-    the model. `dispatch`, if given, answers an item without features and models, and is timed before each answer.
+    the model.
     """
 
     def __init__(
@@ -195,7 +195,6 @@ class ModelBench:
         orders: Sequence[Order],
         run_of: Callable[[int, InputRow, int], Run],
         *,
-        dispatch: Callable[[Any], object] | None = None,
         timers: Timers | None = None,
         seed: int = 0,
     ) -> None:
@@ -206,7 +205,7 @@ class ModelBench:
         self._orders, self._clock, self.stopwatch = orders, timers.clock, Stopwatch(timers)
         models: list[Callable[[], object]] = []
         # A model may fail, such as on a feature that is not finite: then an answer tells nothing about it.
-        self._bench = _Bench(space, models, dispatch, timers, self.stopwatch, may_fail=True)
+        self._bench = _Bench(space, models, None, timers, self.stopwatch, may_fail=True)
         self._row = InputRow(len(self._bench.values))
         models += [self._loaded(number, order, run_of).run for number, order in enumerate(orders)]
         self._rng = np.random.default_rng(seed)

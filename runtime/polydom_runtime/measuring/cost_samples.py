@@ -22,8 +22,9 @@ MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 
 MAX_PAUSES = 10_000
 
-DISPATCH = "(dispatch)"
-"""The unit for the time of an answer without any feature: clock, size, choice of the set, class prior."""
+BEFORE, WAKING, AFTER = AROUND = "(before)", "(waking)", "(after)"
+"""The units that come around features and models, as in `UnitTimes.around`: clock, size and first decision; what the
+first feature after a sleep takes longer; and the end of the answer."""
 
 MODEL_QUANTILE, LEAST_SHARE = 0.9, 0.75
 """A model states this quantile of its times, and takes at least this share of it."""
@@ -104,15 +105,28 @@ class Pauses:
     """The seconds that were watched, pauses excluded."""
     lengths: Annotated[tuple[float, ...], Size(0, MAX_PAUSES), In(math.ulp(0.0), MAX_SECONDS)] = ()
     """Seconds of the pauses, the longest first; at most `MAX_PAUSES` of them."""
+    timed: Annotated[float, In(0.0, MAX_SECONDS)] = 0.0
+    """The seconds of timed calls, pauses excluded."""
+    in_calls: Annotated[tuple[float, ...], Size(0, MAX_PAUSES), In(math.ulp(0.0), MAX_SECONDS)] = ()
+    """Seconds of the pauses within timed calls, the longest first; at most `MAX_PAUSES` of them. The system likes to
+    pause a process in system calls. The stopwatch makes some between calls; an answer makes none."""
 
     @classmethod
-    def of(cls, watched: float, lengths: Iterable[float]) -> "Pauses":
+    def of(
+        cls, watched: float, lengths: Iterable[float], timed: float = 0.0, in_calls: Iterable[float] = ()
+    ) -> "Pauses":
         """Return pauses of any number in any order; only the longest are kept."""
-        return cls(watched, tuple(sorted(lengths, reverse=True)[:MAX_PAUSES]))
+        longest = (tuple(sorted(those, reverse=True)[:MAX_PAUSES]) for those in (lengths, in_calls))
+        return cls(watched, next(longest), timed, next(longest))
 
     def plus(self, more: "Pauses") -> "Pauses":
         """Return these and other pauses together."""
-        return Pauses.of(self.watched + more.watched, [*self.lengths, *more.lengths])
+        return Pauses.of(
+            self.watched + more.watched,
+            [*self.lengths, *more.lengths],
+            self.timed + more.timed,
+            [*self.in_calls, *more.in_calls],
+        )
 
     @property
     def processor_share(self) -> float:
@@ -121,14 +135,17 @@ class Pauses:
         return self.watched / (self.watched + paused) if paused else 1.0
 
     def share_hit(self, deadline: float, longest: float = math.inf) -> float:
-        """Return the share of answers, up to `longest` seconds each, that a pause longer than the deadline hits."""
-        hits = sum(length > deadline for length in self.lengths)
-        return min(hits * min(deadline, longest) / self.watched, 1.0) if hits else 0.0
+        """Return the share of answers, up to `longest` seconds each, that a pause longer than the deadline hits.
+
+        Only pauses within calls count, the parts of measured answers.
+        """
+        hits = sum(length > deadline for length in self.in_calls)
+        return min(hits * min(deadline, longest) / self.timed, 1.0) if hits else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CostSamples:
-    """Raw times of every unit: shared steps, features (without their step), and `DISPATCH`."""
+    """Raw times of every unit: shared steps, features (without their step), and `AROUND`."""
 
     units: tuple[str, ...]
     sizes: Floats
@@ -238,4 +255,4 @@ class CostSamples:
 
 def units_of(space: FeatureSpace) -> tuple[str, ...]:
     """Return the units whose times make up the costs of a space, in the order of `CostSamples`."""
-    return (*(s.name for s in space.steps), *space.names, DISPATCH)
+    return (*(s.name for s in space.steps), *space.names, *AROUND)

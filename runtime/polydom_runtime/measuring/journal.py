@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.files import open_kept, sync_folder
 from polydom_runtime.frames import frame, frames, has_frame
 
+from .cost_samples import CostSamples
 from .costs_file import (
     FRAME,
     HEADER,
@@ -27,6 +30,30 @@ from .samples_so_far import SamplesHeader, SamplesSoFar
 from .stopwatch import Disturbances
 
 NOTHING = Disturbances()
+
+
+def write_costs(file: str | os.PathLike[str], samples: CostSamples) -> None:
+    """Write samples that are complete; `MeasurementError` as for `FileJournal`."""
+    cells = samples.loops.size
+    kernels, models = tuple(samples.kernels), tuple(next(iter(samples.items.values())).models) if samples.items else ()
+    asleep = max((there.asleep for there in samples.items.values()), default=0.0)
+    header = SamplesHeader(
+        *(samples.units, tuple(samples.sizes.tolist()), tuple(samples.loops.ravel().tolist()), kernels),
+        *(samples.fingerprint, samples.machine, models, asleep),
+    )
+    tables = samples.seconds.reshape(cells, -1), samples.blocks.reshape(cells, -1), [*samples.kernels.values()]
+    journal = FileJournal(file)
+    try:
+        journal.begin(header)
+        journal.append(np.concatenate(tables).T, samples.warnings, Disturbances(samples.pauses))
+        for regime, there in samples.items.items():
+            _, n_items, n_rounds = there.seconds.shape
+            items = np.broadcast_to(np.array([np.arange(n_items), there.sizes])[:, :, None], (2, n_items, n_rounds))
+            columns = np.concatenate([items, there.seconds, [there.models[name] for name in models]])
+            journal.append(columns.transpose(2, 1, 0).reshape(n_items * n_rounds, -1), samples.warnings, regime=regime)
+        journal.finish(samples.machine, samples.stopped)
+    finally:
+        journal.close()
 
 
 class Journal:

@@ -23,15 +23,15 @@ MIN_ROUNDS = 10
 LOOK_AGAIN = 1.3
 """Precision is checked each time that the rounds have grown by this factor, since the check takes time, too."""
 
-MAX_ITEMS = 300
+MAX_ITEMS = 1000
 """Items as they come: enough for contents, and sizes such as those with large prime factors, to show."""
 
-ASLEEP_ANSWERS = 300
-"""The time that cold adds is nearly the same for all items, so one answer to each does. With half, the choice of
-quantiles, which is made on one half of them and checked on the other, often breaks the promise on later items."""
+ASLEEP_ANSWERS = 1000
+"""The time that cold adds is nearly the same for all items, so one answer to each does. Of late answers, one in a
+hundred or fewer, some hundred answers show too few to choose times by."""
 
-MIN_ANSWERS, MAX_HOT_ROUNDS = 10, 5
-SHARE_OF_TIME, HOT_SHARE = 0.6, 0.4
+MIN_ANSWERS, MAX_HOT_ROUNDS = 10, 10
+SHARE_OF_TIME, HOT_SHARE = 0.6, 0.25
 """The answers may take this share of the time of the rounds at the sizes, the hot ones this share of that."""
 
 COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10

@@ -11,7 +11,7 @@ import numpy as np
 
 from polydom_runtime.arrays import Floats
 
-from .cost_samples import DISPATCH, CostSamples
+from .cost_samples import AROUND, CostSamples
 
 NEIGHBOURS, MIN_NEIGHBOURS = 20, 5
 """An item is compared with this number of items of the next smaller and larger sizes, and not with fewer."""
@@ -66,7 +66,7 @@ def spreads(samples: CostSamples) -> list[Spread]:
     around = [_neighbours(sizes, i) for i in range(len(sizes))]
     found = []
     for unit, times in zip(samples.units, hot.seconds[:, by_size], strict=True):
-        if unit == DISPATCH:  # it looks at no more than the size
+        if unit in AROUND:  # they look at no more than the size
             continue
         # What is slow in both halves of the rounds is slow by itself; what is slow in one was disturbed.
         halves = [np.median(times[:, k::2], axis=1) for k in (0, 1)]

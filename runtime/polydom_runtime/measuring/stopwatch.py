@@ -110,8 +110,9 @@ class Stopwatch:
         self._timers, self._clock, self._thread = timers, timers.clock, timers.thread
         self.tick_ns = 1
         self._switches = self._since = timers.switches()
-        self._wall = self._processor = self._watched = 0
+        self._wall = self._processor = self._watched = self._timed = 0
         self._pauses: list[int] = []
+        self._in_calls: list[int] = []
         self._reading_ns = median_low(self._empty_call() for _ in range(EMPTY_CALLS))
         self.begin()
 
@@ -137,15 +138,18 @@ class Stopwatch:
             passed -= lost
             worked = processor_after - processor - self._reading_ns
             if _is_pause(spent - worked, spent):
+                self._in_calls.append(spent - worked)
                 spent = worked
         self._watched += passed
+        self._timed += max(spent, 0)
         return max(spent, self.tick_ns)
 
     def taken(self) -> Disturbances:
         """Return the pauses and the involuntary switches since the last time, and forget them."""
         before, self._since = self._since, self._timers.switches()
-        pauses = Pauses.of(self._watched * 1e-9, [ns * 1e-9 for ns in self._pauses])
-        self._watched, self._pauses = 0, []
+        lengths, in_calls = ([ns * 1e-9 for ns in those] for those in (self._pauses, self._in_calls))
+        pauses = Pauses.of(self._watched * 1e-9, lengths, self._timed * 1e-9, in_calls)
+        self._watched, self._timed, self._pauses, self._in_calls = 0, 0, [], []
         return Disturbances(pauses, self._since.involuntary - before.involuntary)
 
     def _waited(self) -> bool:

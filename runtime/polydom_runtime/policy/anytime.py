@@ -7,13 +7,14 @@ is missed no more often than promised.
 All decisions are made when the bundle is loaded. From a state, each target has a *threshold* in each size cell: the
 least time left with which the node may work towards it. Three times must fit, so the threshold is the longest of them:
 
-- the plan: the planned times of the target's missing features, a run of its model, and the rest of dispatch;
+- the plan: the planned times of the target's missing features, of waking if they are the first ones, of a run of its
+  model, and of the end of the answer;
 - the guard of the first missing feature, with the slower of two models after it: the target's, and the one that can
   answer if this feature is the last: the best one, or of several estimators the quickest of their best ones;
 - for each later feature, the planned times of those before it and then its guard. Otherwise the node would work
   towards a target whose last feature may never start.
 
-The guard of a feature is a time that the feature, a model after it and the rest of dispatch rarely exceed together.
+The guard of a feature is a time that the feature, a model after it and the end of the answer rarely exceed together.
 There are two bounds for it. The first adds up guarded times, each from the tail of a single unit. It is high if units
 have long tails. The second adds up worst cases, which hold for the tail of the sum: moderate times of the units, and an
 allowance added once for pauses. It is high for a short feature, since the allowance is made for whole answers. Each
@@ -24,7 +25,7 @@ So the answer is a good one even if the time ends early. Features without a gain
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,6 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
 
@@ -44,9 +44,9 @@ MAX_STATES, MAX_WORK = 512, 400_000
 """Limits of the states, and of states times models. At a limit, moves to new states are left out: with them, the tables
 would take a minute or more to make."""
 
-AT_ONCE = 1000
-"""States times models that are weighed at once: more save calls of numpy, which take microseconds, but need more
-memory, which a small device lacks."""
+AT_ONCE = 300
+"""States times models that are weighed at once, in one slice of work. More would save calls of numpy, which take
+microseconds, but need more memory, which a small device lacks, and more slack in a loop."""
 
 BLOCK = 1 << 20
 """The most times of features at the ends of cells that are held at once, where one state has very many models."""
@@ -86,26 +86,28 @@ class AnytimePlanner(Planner):
         typical = math.sqrt(max(bundle.promise.sizes[0], 1.0) * max(bundle.promise.sizes[1], 1.0))
         self._typical = basis_terms(typical)
 
-    def root(self) -> State:
-        """Return the state without features; O(states · models · cells)."""
-        waiting = self._make([0])
+    def slices(self) -> Generator[None, None, State]:
+        """Lay out the state without features; O(states · models · cells) in all."""
+        waiting = yield from self._make([0])
         at_once = max(AT_ONCE // max(len(self._seconds), 1), 1)
         while waiting:
-            waiting = waiting[at_once:] + self._lay_out(waiting[:at_once])
+            yield
+            waiting = waiting[at_once:] + (yield from self._lay_out(waiting[:at_once]))
         return self._states[0]
 
-    def _make(self, masks: Sequence[int]) -> list[State]:
+    def _make(self, masks: Sequence[int]) -> Generator[None, None, list[State]]:
+        yield from self.loading(masks)
         states = self.new_states(masks)
         self._states.update(zip(masks, states, strict=True))
         return states
 
-    def _lay_out(self, states: Sequence[State]) -> list[State]:
+    def _lay_out(self, states: Sequence[State]) -> Generator[None, None, list[State]]:
         """Give states their decision tables; return the new states that these lead to."""
         at, numbers = self._targets(states)
         if not len(at):
             return []
         pairs = self._weighed(states, at, numbers)
-        new = self._make(self._to_make(pairs.after.tolist()))
+        new = yield from self._make(self._to_make(pairs.after.tolist()))
         pairs = pairs.part(np.array([mask in self._states for mask in pairs.after.tolist()], dtype=bool))
         masks, accuracies = self._models.masks[pairs.numbers], self._models.accuracies[pairs.numbers]
         columns = (column.tolist() for column in (pairs.following, pairs.after, accuracies, masks))
@@ -174,17 +176,12 @@ class AnytimePlanner(Planner):
         the sum may be the longer one, as if all units were slow in the same answer.
         """
         times = self._times
-        planned = times.planned.of_sets(masks, done) + self.begun
+        planned: Floats = times.planned.of_sets(masks, done) + np.array(times.planned.after.weights)
         planned[:, 0] += seconds * times.planned.model_ratio
-        worst = times.worst.of_sets(masks, done) + self._rest_of_dispatch(times.worst)
+        worst: Floats = times.worst.of_sets(masks, done) + np.array(times.worst.after.weights)
         worst[:, 0] += seconds
         shorter = np.all(self.at_cells(planned)[:, :-1] <= self.at_cells(worst)[:, :-1], axis=1)
         return np.where(shorter[:, None], planned, worst)
-
-    def _rest_of_dispatch(self, times: UnitTimes) -> Floats:
-        """Return weights of the part of dispatch that follows the first decision."""
-        rest: Floats = np.array(times.dispatch.weights) - self.begun
-        return rest
 
     def _guarded(self, done: Masks, masks: Masks, seconds: Floats, wanted: Bools, rank: Floats) -> Floats:
         """Return the least time left with which every missing feature of a target may start, in nanoseconds.
@@ -209,14 +206,14 @@ class AnytimePlanner(Planner):
         return least
 
     def _guards(self, done: Masks, features: NDArray[np.intp], models: Floats) -> tuple[Floats, Floats]:
-        """Return weights of two bounds of the time of a feature, a model after it and the rest of dispatch.
+        """Return weights of two bounds of the time of a feature, a model after it and the end of the answer.
 
         The sum of guarded times of single units, and the worst case of the sum: the smaller one is enough.
         """
         singles = self._singles[features]
         guarded, worst = self._times.guarded, self._times.worst
-        alone = guarded.of_sets(singles, done) + 0.5 * np.array(guarded.dispatch.weights)
-        summed = worst.of_sets(singles, done) + self._rest_of_dispatch(worst)
+        alone = guarded.of_sets(singles, done) + np.array(guarded.after.weights)
+        summed = worst.of_sets(singles, done) + np.array(worst.after.weights)
         alone[:, 0] += models * guarded.model_ratio
         summed[:, 0] += models
         return alone, summed

@@ -81,8 +81,8 @@ class EnergyBudget:
                 worst.names,
                 worst.users,
                 (*(features[name] for name in bundle.names), *(steps[step.name] for step in worst.steps)),
-                _cost(document.get("dispatch", 0.0)),
-                _cost(document.get("model", 0.0)).weights[0],
+                before=_cost(document.get("dispatch", 0.0)),  # only the sum counts
+                model=_cost(document.get("model", 0.0)).weights[0],
             )
         except KeyError as e:
             raise EnergyError(f"{file} must have the energy of every feature and step. {e} is missing.") from e

@@ -1,4 +1,4 @@
-"""What goes wrong on a node: features that fail again and again, and a machine that is slower than it was."""
+"""Features that fail again and again."""
 
 from collections.abc import Callable
 
@@ -127,68 +127,3 @@ class FailureBook:
         self.out &= ~mask
         for feature in members(mask):
             self.streaks[feature] = self._levels[feature] = 0
-
-
-QUICK, SLOW = 5, 31
-"""The estimate rises when three of the last five items are slow, and falls when most of the last thirty-one are quick.
-A single pause changes nothing."""
-
-FADING = 0.7
-"""An answer without features shows nothing, and counts as this share of the estimate. So features are tried again, the
-quick ones first; if they were all tried at once, some would be late each time."""
-
-
-class Slowdown:
-    """Estimates the slow-down from the times that items took, divided by their typical times.
-
-    The estimate is the larger of two running medians, and at least 1. So single pauses do not count; it rises quickly,
-    since an answer would be late, and falls slowly.
-
-    On a machine that is not slower the medians are above 1 for a while now and then, and the times that plans are made
-    with hold such spells already. So a ratio counts as 1 unless it exceeds a level that the estimate rarely reaches
-    there, see `polydom_runtime.bundles.bundle_times.Choice`. What that does to a median is the same as to take the
-    median first and then compare it with the level.
-
-    `stirred`: whether any of the last 31 ratios is above 1; if none is, a further ratio of 1 need not be added.
-
-    Examples
-    --------
-    >>> slowdown = Slowdown()
-    >>> for ratio in (1.0, 9.0, 1.0, 2.0, 2.0, 2.0):
-    ...     slowdown.add(ratio)
-    >>> slowdown.value
-    2.0
-    """
-
-    __slots__ = ("_least", "_next", "_quiet", "_ratios", "stirred", "value")
-
-    def __init__(self) -> None:
-        self._ratios = [1.0] * SLOW
-        self._next = 0
-        self._least = 1.0
-        self._quiet = SLOW
-        self.value = 1.0
-        self.stirred = False
-
-    def expect(self, at_least: float) -> None:
-        """Keep the estimate at `at_least` or above until this method is called again."""
-        self._least = max(1.0, at_least)
-        self._update()
-
-    def add(self, ratio: float) -> None:
-        """Add an item's time divided by the typical one, or 1 if that is below the level at which it counts.
-
-        O(1) while nothing is slow.
-        """
-        self._quiet = self._quiet + 1 if ratio <= 1.0 else 0
-        self.stirred = self._quiet < SLOW
-        ratios, k = self._ratios, self._next
-        ratios[k] = ratio
-        self._next = k + 1 if k + 1 < SLOW else 0
-        if ratio > 1.0 or self.value > 1.0:
-            self._update()
-
-    def _update(self) -> None:
-        ratios, k = self._ratios, self._next
-        last = ratios[max(k - QUICK, 0) : k] + ratios[SLOW + min(k - QUICK, 0) :]
-        self.value = max(self._least, sorted(last)[QUICK // 2], sorted(ratios)[SLOW // 2])

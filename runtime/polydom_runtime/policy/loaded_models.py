@@ -29,6 +29,8 @@ RunOf = Callable[[int], Run]
 
 NO_NUMBER = -1
 
+UNTIMED = -2
+"""In place of the number of a model that ran before the end of an answer, so that its time is not among the marks."""
 
 before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening", default=lambda _: None)
 """Called with the bytes of a model's file before the model is opened, which holds up other threads."""
@@ -192,6 +194,10 @@ class LoadedModels:
             if loaded.accuracy >= self.prior.accuracy:
                 insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]
+
+    def has_opened(self, number: int) -> bool:
+        """Tell whether a model was opened, for whatever plan."""
+        return number in self._runs
 
     def load_only(self, numbers: Iterable[int]) -> None:
         """Load some models, by their numbers, and let go of the content of all files."""

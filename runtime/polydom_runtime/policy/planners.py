@@ -1,7 +1,7 @@
 """From a bundle to the decision tables of one deadline: the part that both policies share."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,7 @@ from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Staircase
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.costs import HUGE, CostFunction, basis_terms
+from polydom_runtime.costs import HUGE, basis_terms
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.stages import stage_of
 
@@ -34,9 +34,9 @@ fewer cells are laid out sooner."""
 class Planner:
     """Makes the states of a deadline, each with a decision table over the size cells.
 
-    `staircase`: the choice of sets by worst cases at the deadline. `cells`: rising ends of the size cells. `begun`
-    (shape (6,)): weights of the half of dispatch that is spent before the first decision; the other half follows the
-    last one. `rest`: what that part rarely exceeds: the smaller of two bounds, as in the guard.
+    `staircase`: the choice of sets by worst cases at the deadline. `cells`: rising ends of the size cells. `rest`: what
+    the end of an answer, after its last feature and beside its model, rarely exceeds: the smaller of two bounds, as in
+    the guard.
     """
 
     def __init__(
@@ -57,13 +57,11 @@ class Planner:
         places = enumerate(models.places)
         self._stages = [stage_of(space, feature, models.values, place.start) for feature, place in places]
         self._times = bundle.times
-        self.begun = 0.5 * np.array(bundle.times.planned.dispatch.weights)
-        summed = np.maximum(np.array(bundle.times.worst.dispatch.weights) - self.begun, 0.0)
-        bounds = bundle.times.guarded.dispatch * 0.5, CostFunction(tuple(summed.tolist()))
+        bounds = bundle.times.guarded.after, bundle.times.worst.after
         self.rest = min(bounds, key=lambda bound: bound(bundle.promise.sizes[0]))
 
-    def root(self) -> State:
-        """Return the state without features, from which moves lead to all others; it loads their models."""
+    def slices(self) -> Generator[None, None, State]:
+        """Lay out, in slices of work, the state without features, from which moves lead to all others; load models."""
         raise NotImplementedError
 
     def at_cells(self, weights: Floats) -> Floats:
@@ -87,6 +85,13 @@ class Planner:
             return None
         return _whole(self._energy.costs, masks, self._energy.costs.model or 0.0)
 
+    def loading(self, masks: Sequence[int]) -> Iterator[None]:
+        """Load the models that may answer for some sets, each in a slice of its own: to open one takes milliseconds."""
+        for number in {n for numbers in self._numbers(np.array(masks, dtype=np.int64)) for n in numbers}:
+            if not self._models.has_opened(number):
+                yield
+                self._models.load(number)
+
     def new_states(self, masks: Sequence[int]) -> list[State]:
         """Return a state without moves for each set: its decision is to answer."""
         times, sets = self._times, np.array(masks, dtype=np.int64)
@@ -103,15 +108,18 @@ class Planner:
 
     def _answers(self, sets: Masks) -> list[tuple[tuple[LoadedModel, int], ...]]:
         """Return the `State.answers` of each set; of several models, those that cannot be in time are left out."""
-        models, ratio = self._models, self._times.typical.model_ratio
-        numbers, found = models.answers(sets), []
+        models, ratio, found = self._models, self._times.typical.model_ratio, []
+        for numbers in self._numbers(sets):
+            loaded = [models.load(number) for number in numbers] or [models.prior]
+            found.append(tuple((model, int((loaded[0].model_ns - model.model_ns) * ratio)) for model in loaded))
+        return found
+
+    def _numbers(self, sets: Masks) -> Iterator[list[int]]:
+        numbers = self._models.answers(sets)
         in_time = self._in_time(sets, numbers) if numbers.shape[1] > 1 else numbers >= 0
         for row, fits in zip(numbers.tolist(), in_time.tolist(), strict=True):
             known = [number for number in row if number >= 0]
-            kept = [number for number, fit in zip(row, fits, strict=True) if fit and number >= 0] or known[-1:]
-            loaded = [models.load(number) for number in kept] or [models.prior]
-            found.append(tuple((model, int((loaded[0].model_ns - model.model_ns) * ratio)) for model in loaded))
-        return found
+            yield [number for number, fit in zip(row, fits, strict=True) if fit and number >= 0] or known[-1:]
 
     def _in_time(self, sets: Masks, numbers: NDArray[np.intp]) -> Bools:
         """Tell which models can be in time after the features of the row's set; here all. A negative number is none."""

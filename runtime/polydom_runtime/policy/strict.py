@@ -1,13 +1,14 @@
 """The strict policy: it plans once, by worst cases, as the paper does."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from itertools import accumulate
 
 import numpy as np
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.costs import CostFunction, total
+from polydom_runtime.costs import ZERO, CostFunction, total
 
 from .planners import Planner
 from .states import DecisionTable, Entries, Move, Options, State, decisions
@@ -21,8 +22,8 @@ class StrictPlanner(Planner):
     the sequence are computed, one after the other, as long as the next one fits.
     """
 
-    def root(self) -> State:
-        """Return the state without features; O(candidates · features)."""
+    def slices(self) -> Generator[None, None, State]:
+        """Lay out the state without features; O(candidates · features) in all."""
         (root,) = self.new_states([0])
         walked = self._bundle.is_greedy
         candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
@@ -34,6 +35,7 @@ class StrictPlanner(Planner):
         fitting = np.flatnonzero((thresholds <= self._budget_ns).any(axis=1) | walked)
         if not len(fitting):
             return root
+        yield from self.loading([mask for k in fitting for mask in self._prefixes(wanted[k])])
         chains = [self._chain(root, wanted[k]) for k in fitting]
         moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
         plan = guards if walked else costs[fitting]
@@ -44,26 +46,30 @@ class StrictPlanner(Planner):
         root.options = Options(masks, plan, guards, moves, self.joules(masks), self.most_joules)
         return root
 
+    def _prefixes(self, candidate: Candidate) -> list[int]:
+        """Return the sets on the way to a candidate, from the empty one on."""
+        return [*accumulate((1 << self._space.names.index(name) for name in candidate.features), initial=0)]
+
     def _remaining(self, candidate: Candidate) -> Floats:
-        """Return the cost of a set without the part of dispatch that is spent before the choice."""
-        return np.maximum(np.array(candidate.cost.weights) - self.begun, 0.0)
+        """Return the cost of a set without the time that is spent before the choice."""
+        rest: Floats = np.array(candidate.cost.weights) - np.array(self._times.worst.before.weights)
+        return np.maximum(rest, 0.0)
 
     def _chain(self, root: State, candidate: Candidate) -> tuple[Move, CostFunction]:
-        """Return the first move of a set and its guard: worst cases of the feature, the model after it and dispatch.
+        """Return the first move of a set and its guard: worst cases of the feature, the model after it and the end.
 
         Each state after it gets one move, to the next feature, with its own guard as the threshold.
         """
         order = [self._space.names.index(name) for name in candidate.features]
-        masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
+        masks = self._prefixes(candidate)
         states = [root, *self.new_states(masks[1:])]
         before, moves, guards = self._times.worst.dispatch, [], []
-        rest = np.maximum(np.array(before.weights) - self.begun, 0.0)
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
             least = candidate.accuracy if k + 1 == len(order) else -math.inf
             model = CostFunction.of(states[k + 1].least_ns(least) * 1e-9)
-            guards.append(cost + model + CostFunction(tuple(rest.tolist())))
+            guards.append(cost + model + self._times.worst.after)
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
             state.rows = self._guarded(state, move, guard)
@@ -90,7 +96,7 @@ class StrictPlanner(Planner):
         if entry is None or entry.cost is None:
             worst = self._times.worst
             due = total(s.cost for s in worst.steps if s.users >> feature & 1 and not s.users & done)
-            return worst.features[feature] + due
+            return worst.features[feature] + due + (ZERO if done else worst.waking)
         model = CostFunction.of(entry.seconds).weights
         a, b, c, d, e, f = (
             max(w - m - p, 0.0) for w, m, p in zip(entry.cost.weights, model, before.weights, strict=True)

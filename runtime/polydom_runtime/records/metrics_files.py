@@ -7,7 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import Generic, Protocol, TextIO, TypeVar
 
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.files import open_kept, replace_file
@@ -29,12 +29,19 @@ Samples = Iterator[tuple[str, Mapping[str, str], float]]
 """Samples of a metric: the suffix of its name, labels, value."""
 
 
-class MetricsOutput(Protocol):
-    """A destination of metrics."""
+T_contra = TypeVar("T_contra", contravariant=True)
+T = TypeVar("T")
 
-    def write(self, metrics: Metrics) -> None:
-        """Write the metrics; OSError if that fails."""
+
+class Output(Protocol[T_contra]):
+    """A destination of something, such as metrics."""
+
+    def write(self, content: T_contra, /) -> None:
+        """Write it; OSError if that fails."""
         ...
+
+
+MetricsOutput = Output[Metrics]
 
 
 class JsonLines:
@@ -81,25 +88,27 @@ class PrometheusText:
         replace_file(self._path, prometheus_text(metrics, self._labels).encode("utf-8", "replace"), sync=False)
 
 
-class Regularly:
+class Regularly(Generic[T]):
     """Writes metrics every `every` seconds, in the slack of the loop; the first failure is said, and all are counted.
 
-    A write that is due waits for slack of twice the time that writes took lately. While there is no such slack, that
-    time is halved after every further interval, so that one slow write does not prevent all later ones.
+    A write that is due waits for slack of twice the time that writes took lately, at first `expected` seconds. While
+    there is no such slack, that time is halved after every further interval, so that one slow write does not prevent
+    all later ones.
     """
 
     def __init__(
         self,
-        output: MetricsOutput,
-        metrics: Metrics,
+        output: Output[T],
+        metrics: T,
         every: float,
         *,
+        expected: float = 0.0,
         say: Callable[[str], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failures = 0
         self._output, self._metrics, self._every, self._say, self._clock = output, metrics, every, say, clock
-        self._due, self._took = clock(), 0.0
+        self._due, self._took = clock(), expected
 
     def on_slack(self, seconds_left: float) -> bool:
         """Write if a write is due and `seconds_left` are enough; return whether a write was tried."""

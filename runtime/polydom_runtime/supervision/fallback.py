@@ -25,22 +25,25 @@ class Fallback:
         self._models.load_only(numbers)
         self.prior = self._models.prior
 
-    def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float | None]:
+    def prepare(
+        self, link: Link, deadline: int, failing: Iterable[int], slowdown: float
+    ) -> tuple[LoadedModel, Label | float | None]:
         """Return the best model that is in time over the features that a worker has finished, and its label.
 
-        A quicker model, or the prior, answers if the deadline, a clock reading, leaves no time for the best one.
+        A quicker model, or the prior, answers if the deadline, a clock reading, leaves no time for the best one; the
+        time left counts as divided by `slowdown`.
         Neither `failing` models run here nor the one that the worker is in: this process cannot be replaced.
         """
         models, mask = self._models, link.done
         models.out = {link.model, *failing}
-        left_ns = deadline - MIN_MARGIN_NS - hardware_clock()
+        left_ns = (deadline - MIN_MARGIN_NS - hardware_clock()) / slowdown
         model = models.best_loaded(mask, left_ns)
         # On weakly ordered processors the mask may be visible before the row is. The search for the model has taken
         # longer than that.
         models.values[:] = link.slot.values
         mask &= ~models.not_finite(mask)
         model = model if model.mask & ~mask == 0 else models.best_loaded(mask, left_ns)
-        if hardware_clock() + model.model_ns + MIN_MARGIN_NS <= deadline:
+        if hardware_clock() + model.model_ns * slowdown + MIN_MARGIN_NS <= deadline:
             try:
                 return model, self.labels[model.run()]
             except Exception:  # whatever onnxruntime raises, or a class that does not exist

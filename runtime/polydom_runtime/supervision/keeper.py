@@ -18,6 +18,7 @@ from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleFormatError, ItemError, PolyDomError, WorkerError
+from polydom_runtime.learning.learned_times import Changes
 
 from .hand_over import round_trips
 from .linux import Waiter
@@ -43,24 +44,28 @@ class Keeper:
     """Keeps a spare worker ready; `causes` tell why workers could not be started again.
 
     `hand_over`: seconds from the hand-over of a message until its reply, by regime. `nursery_pid`: 0 without a nursery.
+    `models`: the numbers of those in memory. `plan`: the number of the plan of the last worker that was ready; see
+    `learn`.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
         self.block = SharedBlock(width, item_bytes)
         self.hand_over: dict[Regime, float] = {}
-        self.nurseries = self.workers = self.nursery_pid = 0
+        self.nurseries = self.workers = self.nursery_pid = self.plan = 0
         self.causes = Causes()
         self._sealed = sealed
         self._order = {**order, "bundle": sealed.order}
         self._ready: SimpleQueue[Link] = SimpleQueue()
         self._closing = Event()
         self._loaded, self._first = Event(), Event()
-        self._models: list[int] = []
+        self.models: list[int] = []
         self._warmed: SimpleQueue[bool] = SimpleQueue()
         self._failure: PolyDomError | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._warm_item: tuple[bytes, int] | None = None
         self._control: socket.socket | None = None
+        self._learned: dict[Regime, bytes] = {}
+        self._has_order = False
         # The nursery dies with the thread that started it, so this thread lives as long as the supervisor.
         self._thread = Thread(target=self._keep, name="polydom-keeper", daemon=True)
         self._thread.start()
@@ -80,7 +85,7 @@ class Keeper:
                 f"The models must be loaded within {seconds:g} s. They were not. Run the same bundle without "
                 "supervision to see more."
             )
-        return self._models
+        return self.models
 
     def take(self, seconds: float) -> Link | None:
         """Return a spare worker; None if there is none within `seconds`, or at once if there is no nursery."""
@@ -106,6 +111,18 @@ class Keeper:
                 self._send_warm_item(self._control)
                 return self._warmed.get(timeout=2.0 * seconds)
         return False
+
+    def learn(self, number: int, regime: Regime, changes: Changes) -> None:
+        """Let workers to come have a plan for changed times; they replace the spare ones.
+
+        `number`: rises with each call. A nursery that is started again gets the last changes of each regime.
+        """
+        rows = [(unit, *change) for unit, change in changes.items()]
+        message = msgpack.packb((number, regime, rows))
+        self._learned = {r: m for r, m in self._learned.items() if r != regime} | {regime: message}
+        if self._has_order and (control := self._control) is not None:
+            with suppress(OSError):
+                control.send(message, socket.MSG_DONTWAIT)
 
     def close(self) -> None:
         """End the nursery and its workers, and wait until the nursery has ended."""
@@ -149,15 +166,18 @@ class Keeper:
             except TimeoutError:
                 self._tell_model("It took longer.")
             finally:
-                self._control, self._process, self.nursery_pid = None, None, 0
+                self._control, self._process, self.nursery_pid, self._has_order = None, None, 0, False
                 process.kill()
                 process.wait()
 
     def _give_order(self, control: socket.socket) -> None:
         self._words[MODEL] = 0
-        self.hand_over = round_trips(control)
+        self.hand_over = self.hand_over or round_trips(control)  # the times that were learned begin with it
         rest = {"hand_over": self.hand_over, "width": self.block.width, "item_bytes": self.block.item_bytes}
         control.send(msgpack.packb({**self._order, **rest}))
+        self._has_order = True
+        for message in self._learned.values():
+            control.send(message)
         if self._warm_item is not None:
             self._send_warm_item(control)
 
@@ -182,12 +202,13 @@ class Keeper:
                 return
             what, value, number = msgpack.unpackb(message)
             if what == WORKER:
-                self._welcome(value, number, *descriptors)
+                pid, plan = value
+                self._welcome(pid, plan, number, *descriptors)
             elif what == WARM:
                 self._discard()  # workers that started cold
                 self._warmed.put(value)
             elif what == LOADED:
-                self._models = value
+                self.models = value
                 self._loaded.set()
             elif what == FAILED:
                 self._words[MODEL] = 0
@@ -209,14 +230,17 @@ class Keeper:
         if self.workers:  # or else the program is told by an exception
             self.causes.add("the start of a worker", str(error))
 
-    def _welcome(self, pid: int, number: int, connection: int, pidfd: int) -> None:
+    def _welcome(self, pid: int, plan: int, number: int, connection: int, pidfd: int) -> None:
         for descriptor in (connection, pidfd):
             os.set_inheritable(descriptor, False)  # `recv_fds` leaves them to programs that this one starts
-        link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number))
+        link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number), plan)
         if link.is_ready(START_NS):
             self.workers += 1
             self._failure = None
+            if plan != self.plan:
+                self._discard()  # the spare one with another plan
             self._ready.put(link)
+            self.plan = plan
             self._first.set()
         else:
             link.kill()

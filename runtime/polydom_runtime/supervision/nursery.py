@@ -12,9 +12,9 @@ import socket
 import sys
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import msgpack
@@ -25,13 +25,16 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.causes import Causes, report
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import space_of
+from polydom_runtime.learning.learned_times import Unit
+from polydom_runtime.learning.unit_history import Change
+from polydom_runtime.policy.loaded_models import Run, RunOf
 from polydom_runtime.predictor import Predictor, Seams
 
 from .linux import die_with_parent, map_at, run_behind, survives
+from .model_failures import name_of_model
 from .sealed_bundle import sealed_bundle
 from .shared_block import (
     MODEL,
@@ -45,18 +48,22 @@ from .shared_block import (
     map_shared,
     read_item,
 )
-from .worker import MAX_MESSAGE_BYTES, serve
+from .worker import MAX_MESSAGE_BYTES, ToldSlowdown, Worker, serve
+from .worker_times import WorkerTimes, with_hand_over
 
 END = msgpack.packb(None)
 """Stands for the end of a connection."""
 
 ECHO = msgpack.packb(
-    [1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0, ""], 1e3, [*range(8)], [1 << 50] * 10]
+    [
+        *(1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0, ""], 1e3, [*range(8)], [1 << 50] * 10),
+        *([], 1.0, ["rehearsed", 8, []], None),
+    ]
 )
 """A message as long as a reply of a worker, and packed in the same way."""
 
 WORKERS = 2
-"""One works, the other waits to take over."""
+"""One works, the other waits to take over. If both have old plans, there is a third with the new ones."""
 
 LOOK_AFTER_S = 0.5
 """Seconds between two checks: whether a worker is stuck, or is missing because the system refused a process."""
@@ -64,6 +71,9 @@ LOOK_AFTER_S = 0.5
 STUCK_AFTER_DEADLINES, MIN_STUCK_S = 10.0, 1.0
 """A worker is stuck if an item takes longer than ten deadlines, and than a second. The supervisor kills it earlier if
 further items come."""
+
+TRY_MODEL_S = 10.0
+"""The time that a model may take to load and to run once, if only a new plan asks for it."""
 
 COMPARE_S, MAX_DIFFERENCE_BYTES = 10.0, 4096
 """The time that the features of the reference items may take, and the bytes of a message about them."""
@@ -78,7 +88,8 @@ class Nursery:
     """Starts workers and replaces those that end, until the `control` socket to the supervisor is closed.
 
     `order`: ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds
-    by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of the build.
+    by regime), ``policy``, ``abstain_below``, ``runs``, and ``compare``: whether to compare features with those of the
+    build.
     """
 
     def __init__(self, control: socket.socket, block: SharedBlock, sealed: int, order: dict[str, Any]) -> None:
@@ -88,6 +99,7 @@ class Nursery:
         self._window = map_shared(block.descriptor, block.slot_bytes)
         slot = Slot.over(self._window, block.width)
         self._words = slot.words
+        self._plan, self._layouts = 0, deque[Iterator[None]]()
         bundle = sealed_bundle(sealed, **order["bundle"])
         words = self._window.data.cast("q")
         space = announced(bundle.space_of(space_of(order["space"])), words)
@@ -96,8 +108,13 @@ class Nursery:
             self._predictor = Predictor(
                 with_hand_over(bundle, order["hand_over"]),
                 space,
-                **{name: order[name] for name in ("deadline", "policy", "abstain_below")},
-                seams=Seams(values=slot.values, progress=slot.words[:1], around=announced_models(words)),
+                **{name: order[name] for name in ("deadline", "policy", "abstain_below", "runs")},
+                seams=Seams(
+                    values=slot.values,
+                    progress=slot.words[:1],
+                    around=lambda run_of: self._tried_first(announced_models(words)(run_of)),
+                    slowdown=(slowdown := ToldSlowdown()),
+                ),
             )
             self._try_models(slot.values, bundle)
         control.send(msgpack.packb((LOADED, list(self._predictor.loaded), 0)))
@@ -106,7 +123,9 @@ class Nursery:
             raise BundleMismatchError(text)
         self._item: Any = None
         self._slot = 0
-        self._workers: dict[int, tuple[int, int]] = {}  # pidfd: pid and slot
+        times = WorkerTimes(bundle, order["hand_over"], order["deadline"])
+        self._worker = Worker(self._predictor, slowdown, self._predictor.own_work(times))
+        self._workers: dict[int, tuple[int, int, int]] = {}  # pidfd: pid, slot and the number of the plan
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
 
@@ -126,30 +145,36 @@ class Nursery:
         gc.freeze()  # a collection would write to every object, and so copy every page for each worker
         while True:
             self._fill()
-            for descriptor, _ in self._poll.poll(LOOK_AFTER_S * 1e3):
+            for descriptor, _ in self._poll.poll(0.0 if self._layouts else LOOK_AFTER_S * 1e3):
                 if descriptor in self._workers:
                     self._reap(descriptor)
                 elif not self._heed():
                     return
             self._kill_stuck()
+            if self._layouts:
+                self._lay_out()
 
     def _fill(self) -> None:
         try:
-            while len(self._workers) < WORKERS:
+            while len(self._workers) < WORKERS or (len(self._workers) == WORKERS and not self._has_new_worker):
                 self._fork()
         except ConnectionError:
             pass  # the supervisor is closing; the poll tells
         except OSError as e:
             report(f"no worker can be started now. {e}")
 
+    @property
+    def _has_new_worker(self) -> bool:
+        return any(plan == self._plan for *_, plan in self._workers.values())
+
     def _kill_stuck(self) -> None:
         limit = hardware_clock() - self._stuck_ns
-        for pidfd, (_, number) in self._workers.items():
+        for pidfd, (_, number, _) in self._workers.items():
             if 0 < self._block.slot(number).words[SINCE] < limit:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _fork(self) -> None:
-        free = set(range(1, SLOTS)) - {number for _, number in self._workers.values()}
+        free = set(range(1, SLOTS)) - {number for _, number, _ in self._workers.values()}
         # Not the slot of the last worker that ended: the supervisor has yet to read what ended it.
         number = self._slot = min(free, key=lambda n: (n <= self._slot, n))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -160,9 +185,10 @@ class Nursery:
                 ours.close()
                 self._become_worker(nursery, theirs, number)
             pidfd = os.pidfd_open(pid)
-            self._workers[pidfd] = pid, number
+            self._workers[pidfd] = pid, number, self._plan
             self._poll.register(pidfd, select.POLLIN)
-            socket.send_fds(self._control, [msgpack.packb((WORKER, pid, number))], [ours.fileno(), pidfd])
+            message = msgpack.packb((WORKER, (pid, self._plan), number))
+            socket.send_fds(self._control, [message], [ours.fileno(), pidfd])
 
     def _become_worker(self, nursery: int, connection: socket.socket, number: int) -> None:
         code = 1
@@ -176,7 +202,7 @@ class Nursery:
             if self._item is not None:
                 self._predictor.warm_up(self._item)  # the pages that an answer writes to are this process's own now
             self._words[MODEL] = 0
-            serve(connection, self._predictor, self._block.item, self._words)
+            serve(connection, self._worker, self._block.item, self._words)
             code = 0
         except ConnectionError:
             code = 0
@@ -191,7 +217,7 @@ class Nursery:
 
     def _reap(self, pidfd: int) -> None:
         """Forget a worker that has ended. Only now is it certain that nobody writes to its slot."""
-        pid, _ = self._workers.pop(pidfd)
+        pid, *_ = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         os.waitpid(pid, 0)
@@ -201,6 +227,9 @@ class Nursery:
         message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         if not message:
             return False
+        if not descriptors:
+            self._layouts.append(self._learn(*msgpack.unpackb(message)))
+            return True
         header, seconds = msgpack.unpackb(message)
         memory = map_shared(descriptors[0], os.fstat(descriptors[0]).st_size)
         os.close(descriptors[0])
@@ -211,6 +240,37 @@ class Nursery:
         with suppress(ConnectionError):
             self._control.send(msgpack.packb((WARM, safe, 0)))
         return True
+
+    def _lay_out(self) -> None:
+        """Go on with the plan that workers to come shall have, for a slice of work."""
+        try:
+            if next(self._layouts[0], self) is not self:
+                return
+        except Exception as e:  # the plan before stays
+            report(f"no plan can be laid out for the times that were learned. {e}")
+        self._layouts.popleft()
+
+    def _learn(self, number: int, regime: Regime, changes: list[tuple[Unit, float, float]]) -> Iterator[None]:
+        """Lay out the plan of a regime for learned times; see `Keeper.learn`."""
+        yield from self._worker.work.renew(regime, {unit: Change(*change) for unit, *change in changes})
+        self._plan = number
+        gc.unfreeze()
+        gc.collect()  # the plan before
+        gc.freeze()
+
+    def _tried_first(self, run_of: RunOf) -> RunOf:
+        """Let a process of its own try whether a model is safe to load and run that only a new plan asks for."""
+
+        def load(number: int) -> Run:
+            if self._layouts:
+                safe = survives(lambda: run_of(number)(), TRY_MODEL_S)
+                self._words[MODEL] = 0
+                if not safe:
+                    self._predictor.models.out.add(number)  # the next plan is laid out without it
+                    raise BundleFormatError(f"{name_of_model(number).capitalize()} hangs or crashes.")
+            return run_of(number)
+
+        return load
 
     def _warm_up(self, header: ItemHeader, memory: NDArray[np.uint8], seconds: float) -> bool:
         """Warm up, so that every worker starts warm; before that, let a process of its own try whether it is safe."""
@@ -248,21 +308,6 @@ def difference(bundle: Bundle, space: FeatureSpace) -> str:
     finally:
         os.close(read)
         os.close(write)
-
-
-def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
-    """Return the bundle with the time of a hand-over and its reply added to dispatch, in each regime.
-
-    The typical times stay, since the worker compares them with its own work only.
-    """
-    hot = bundle.plus_dispatch(CostFunction.of(seconds["hot"]))
-    regimes = {
-        name: there._replace(
-            times=there.times.plus_dispatch(CostFunction.of(seconds[name]))._replace(typical=there.times.typical)
-        )
-        for name, there in bundle.regimes.items()
-    }
-    return replace(hot, times=hot.times._replace(typical=bundle.times.typical), regimes=regimes)
 
 
 def main(control: str, block: str, sealed: str, parent: str) -> int:

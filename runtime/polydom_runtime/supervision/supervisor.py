@@ -3,7 +3,7 @@
 import math
 import os
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,11 +16,14 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.sources import space_of
+from polydom_runtime.learning.margin import Margin, is_paused, runs_of
+from polydom_runtime.learning.slowdown import Slowdown
 from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
+from polydom_runtime.predictor import KEPT_LATE, UNREAD
 from polydom_runtime.stages import Trace
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
@@ -28,11 +31,14 @@ from .keeper import Keeper
 from .linux import sleep
 from .model_failures import ModelFailures, name_of_model
 from .sealed_bundle import SealedBundle
-from .shared_block import write_item
-from .worker import Link, Reply
+from .shared_block import ItemHeader, write_item
+from .worker import NOTHING, Link, Reply, Told
 
 if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
+    from polydom_runtime.learning.learned_times import Unit
+    from polydom_runtime.learning.learner import Learner
+    from polydom_runtime.learning.shortfall import Shortfall
     from polydom_runtime.trust.trust import Trust
 
 START_S = 60.0
@@ -44,8 +50,8 @@ WARM_UP_S = 30.0
 LATE_SHARE = 4
 """A late worker is given 1/4 of the next item's time to finish: a new worker would take longer to start."""
 
-MAX_MARGIN = 0.25
-"""The margin's largest share of the deadline. On a machine that wakes up even later, some answers are late."""
+MAX_RESERVE = 0.25
+"""The largest share of the deadline that is kept in reserve. If the system wakes it even later, answers are late."""
 
 MAX_REHEARSAL_NS = 10_000_000
 """A rehearsal takes a millisecond or two. A worker that is not done by then is late, as with an item."""
@@ -82,9 +88,11 @@ class SupervisedPredictor:
         See `Predictor`.
     item_bytes : int
         Size of the largest item. Items take up only the memory that they need.
-    margin : float, optional
+    reserve : float, optional
         How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
         how late the system wakes this process.
+    runs : (int, int), optional
+        See `Predictor`.
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
     trust : Trust, optional
@@ -99,8 +107,9 @@ class SupervisedPredictor:
         As of a `Predictor`.
     trace : Trace
         The worker's trace of the last item; without features if the supervisor answered.
-    slowdown : float
-        The worker's estimate, at its last answer.
+    margin, runs
+        As of a `Predictor`. The supervisor keeps them, for whole answers, whoever gives them: that the worker is late
+        does not count if the answer is in time.
     counts : Counter
         Items by who answered and why: ``worker``; or the supervisor, since the worker was ``late`` or ``died``, since
         there was ``no worker``, since the item could be ``not passed`` on, or since it had ``waited`` for too long.
@@ -126,7 +135,8 @@ class SupervisedPredictor:
         deadline: float | None = None,
         policy: Policy = "anytime",
         item_bytes: int = 1 << 26,
-        margin: float | None = None,
+        reserve: float | None = None,
+        runs: tuple[int, int] | None = None,
         abstain_below: float | None = None,
         accuracy_wanted: float | None = None,
         compare: bool = True,
@@ -142,22 +152,29 @@ class SupervisedPredictor:
         self._reply = reply
         cold = bundle.at(self.deadline, "cold")
         self._budget_ns = int(self.deadline * 1e9)
-        self._margin_ns = _margin_ns(self._budget_ns, margin)
+        self._reserve_ns = _reserve_ns(self._budget_ns, reserve)
+        self.runs = runs_of(runs)
         # The worker must be done when the supervisor stops waiting.
         least = self.abstain_below or None
-        order = {"space": space, "policy": policy, "abstain_below": least, "compare": compare}
-        width, seconds = sum(bundle.space.widths), self.deadline - self.margin
+        order = {"space": space, "policy": policy, "abstain_below": least, "runs": runs, "compare": compare}
+        width, seconds = sum(bundle.space.widths), self.deadline - self.reserve
         self._keeper = Keeper(SealedBundle(bundle), {"deadline": seconds, **order}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None
         self._sequence = self._items = 0
         self._last: Any = None
         self._kept = KeptItems()
-        self.slowdown = 1.0
+        self.margin = Margin(bundle.promise.late)
+        self._slowdown = Slowdown()
+        self._learner: Learner | None = None
+        self._unread: deque[Any] = deque(maxlen=UNREAD)
+        self._late: deque[tuple[int, int]] = deque(maxlen=KEPT_LATE)
+        self._shortfall: Shortfall | None = None
         self.trace = Trace()
         self.causes = Causes()
         self.counts: Counter[str] = Counter()
         self.restarts = self.n_oversized = 0
+        self._plan = self._slack_end = 0
         self._failures: dict[str, int] = {}
         self._out: frozenset[str] = frozenset()
         self._models = ModelFailures(bundle)
@@ -169,12 +186,17 @@ class SupervisedPredictor:
             raise
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         models = (math.ceil(model.seconds * 1e9) for model in cold.models)
-        self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it may wake up late twice
+        self._longest_ns = max(models, default=0)
 
     @property
-    def margin(self) -> float:
+    def reserve(self) -> float:
         """Seconds before the deadline at which the supervisor stops waiting."""
-        return self._margin_ns * 1e-9
+        return self._reserve_ns * 1e-9
+
+    @property
+    def slowdown(self) -> float:
+        """How much slower than planned the workers are, as estimated after their last answers; 1 if they are not."""
+        return self._slowdown.value
 
     @property
     def failures(self) -> dict[str, int]:
@@ -214,7 +236,7 @@ class SupervisedPredictor:
         warm = self._keeper.warm_up(item, WARM_UP_S)
         if self._link is not None:
             self._link.kill()
-        self._link = self._keeper.take(START_S)
+        self._use(self._keeper.take(START_S))
         return warm
 
     def rehearse(self) -> None:
@@ -228,29 +250,88 @@ class SupervisedPredictor:
         end = hardware_clock() + MAX_REHEARSAL_NS
         self._kept.rehearse(lambda item: self._rehearse_with(item, end), hardware_clock, self._budget_ns)
 
+    def use_slack(self, seconds: float) -> None:
+        """Do what can wait, in the time before the next item: learn, let a worker try units that no plan uses.
+
+        As `Predictor.use_slack`. Plans are laid out by the process that starts workers, meanwhile; a worker with the
+        new ones takes over here.
+
+        Parameters
+        ----------
+        seconds : float
+        """
+        self._slack_end = hardware_clock() + int(seconds * 1e9)
+        if self.margin.beyond:
+            from polydom_runtime.learning.shortfall import Shortfall  # only here, since most nodes keep their promise
+
+            self._shortfall = self._shortfall or Shortfall(self.bundle.promise.late, self.deadline)
+            self._shortfall.tell(self.margin, self._late, self._items)
+        learner = self._learner = self._learner or self._new_learner()
+        link = self._link
+        with suppress(OSError):  # one that died is found out at the next item
+            if link is not None and self._is_free(link, 0) and self._keeper.plan != link.plan:
+                self._change_over(link)
+        self._kept.offer(self._last, self.trace.size)
+        self._last = None
+        small = None if self._models.failing else self._kept.small
+        failing = self._failures.keys() | self._out
+        learner.use((self._slack_end - hardware_clock()) * 1e-9, self._unread, small, failing)
+
+    def _new_learner(self) -> "Learner":
+        from polydom_runtime.learning.learner import Learner  # only here, since a node without slack needs none
+
+        from .worker_times import WorkerTimes
+        from .workers_work import WorkersWork
+
+        times = WorkerTimes(self.bundle, self._keeper.hand_over, self.deadline - self.reserve)
+        work = WorkersWork(self._keeper, self._keeper.models, self._took_ns)
+        return Learner(times, self.bundle.names, work, hardware_clock)
+
+    def _change_over(self, link: Link) -> None:
+        """Let a worker with newer plans take over from one without an item."""
+        if (new := self._keeper.take(0.0)) is not None:
+            link.kill()
+            self._use(new)
+
+    def _use(self, link: Link | None) -> None:
+        """Hand items to a worker from now on."""
+        self._link = link
+        if link is not None and link.plan != self._plan:
+            self._plan = link.plan
+            self._slowdown = self._slowdown.renewed()  # it was one against the plans of the worker before
+
     def keep_items_of(self, other: AnyPredictor) -> None:
-        """Take over the items that another predictor has kept for rehearsals."""
+        """Take over the items that another predictor has kept for rehearsals, and its late answers in a row."""
         self._kept, self._last = getattr(other, "_kept", self._kept), None
+        self.runs = getattr(other, "runs", self.runs)
 
     def _rehearse_with(self, item: Any, end: int) -> float | None:
         """Let a worker answer a kept item; return the expected score, None if it does not in time."""
+        reply = self._reply_beside(item, end)
+        return None if reply is None or reply.answer is None else reply.answer.accuracy
+
+    def _took_ns(self, unit: "Unit", item: Any) -> int | None:
+        """Let a worker try a unit on a kept item; return how long it took, None if it failed or took all slack."""
+        reply = self._reply_beside(item, self._slack_end, unit)
+        return None if reply is None else reply.took_ns
+
+    def _reply_beside(self, item: Any, end: int, unit: "Unit | None" = None) -> Reply | None:
+        """Let a worker rehearse with a kept item, or try a unit on it; None if it is not done in time."""
         link = self._link
         try:
-            if link is not None and link.asked and self._reply(link, 0) is None:
+            if link is not None and not self._is_free(link, 0):
                 return None  # still busy with the last item: the next one decides what becomes of it
             link = self._free_link(last=0)
             if link is None:
                 return None
-            self._sequence += 1
-            header = write_item(item, self._keeper.block.item)
-            link.ask(self._sequence, hardware_clock(), None, self._failures, self._models.banned(self._items), header)
+            self._ask(link, write_item(item, self._keeper.block.item), hardware_clock(), None, unit)
             reply = self._reply(link, end - hardware_clock())
         except (OSError, ItemError):
             reply = None
-        if reply is None or reply.answer is None:
+        if reply is None or (reply.answer is None and unit is None):
             self._kept = KeptItems()
             return None
-        return reply.answer.accuracy
+        return reply
 
     def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item in time; never raises on account of the item, a feature or a model.
@@ -265,7 +346,7 @@ class SupervisedPredictor:
         start = hardware_clock()
         due = Due(start if arrived_ns is None else min(arrived_ns, start), start)
         deadline = due.arrived + self._budget_ns
-        last = deadline - self._margin_ns
+        last = deadline - self._reserve_ns
         if start >= last:
             return self._own(due, self._fallback.prior, "waited", "supervised: the item had waited for too long")
         link = self._free_link(last)
@@ -275,17 +356,18 @@ class SupervisedPredictor:
             header = write_item(item, self._keeper.block.item)
         except ItemError as e:
             return self._own(due, self._fallback.prior, "not passed", f"supervised: {e}")
-        self._sequence += 1
         model, label = self._fallback.prior, self._prior_label
+        slowdown = self._slowdown.value * self.margin.value
+        prepare_ns = 2 * self._reserve_ns + int(self._longest_ns * slowdown)  # it may wake up late twice
         try:
-            link.ask(self._sequence, start, due.arrived, self._failures, self._models.banned(self._items), header)
-            reply = self._reply(link, deadline - self._prepare_ns - hardware_clock())
+            self._ask(link, header, start, due.arrived)
+            reply = self._reply(link, deadline - prepare_ns - hardware_clock())
             if reply is None:
-                model, label = self._fallback.prepare(link, deadline, self._models.failing)
+                model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
                 reply = self._reply(link, last - hardware_clock())
         except OSError:
             reason = f"supervised: the worker died{self._stages.within(link)}"
-            model, label = self._fallback.prepare(link, deadline, self._models.failing)
+            model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
             self._lose(link)
             return self._own(due, model, "died", reason, label)
         if reply is None:
@@ -294,16 +376,22 @@ class SupervisedPredictor:
         self._last = item
         return self._of_worker(due, link, reply)
 
+    def _ask(self, link: Link, header: ItemHeader, start: int, arrived: int | None, unit: "Unit | None" = None) -> None:
+        self._sequence += 1
+        told = Told(self._slowdown.value, self.margin.value, self.runs is not None and self.runs.careful)
+        banned = self._models.banned(self._items)
+        link.ask(self._sequence, start, arrived, unit, told, self._failures, banned, header)
+
     def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer.
 
-        The deadline that is told is the worker's, `margin` before that of the answer. If the supervisor answered, the
+        The deadline that is told is the worker's, `reserve` before that of the answer. If the supervisor answered, the
         course of the worker is not known, and the reason says why.
         """
         from polydom_runtime.explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
         answer = self.predict_one(item)
-        found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._margin_ns)
+        found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
         return with_alternatives(found, self.bundle.at(self.deadline), self.policy)
 
     def close(self) -> None:
@@ -324,9 +412,7 @@ class SupervisedPredictor:
         link = self._link
         if link is not None:
             try:
-                if link.asked:
-                    self._reply(link, self._budget_ns // LATE_SHARE)
-                if not link.asked and link.lives():
+                if self._is_free(link, self._budget_ns // LATE_SHARE) and link.lives():
                     return link
             except OSError:
                 pass
@@ -336,8 +422,15 @@ class SupervisedPredictor:
                 break
             self.restarts += 1
             link.kill()
-        self._link = link
+        self._use(link)
         return link
+
+    def _is_free(self, link: Link, nanoseconds: int) -> bool:
+        """Tell whether a worker has no item, or ends one that it is late with within this time; learn from that."""
+        if link.asked and (reply := self._reply(link, nanoseconds)) is not None and reply.marks:
+            back_ns = 0.5e9 * self._keeper.hand_over[reply.seen[0]] if reply.seen else 0
+            self._learn(reply, reply.marks[-1] + int(back_ns))
+        return not link.asked
 
     def _lose(self, link: Link) -> None:
         """Kill a worker, if it lives, and count that as a failure of the model or the features it was busy with."""
@@ -359,18 +452,17 @@ class SupervisedPredictor:
             self._last = None
             reason = "supervised: the item can be made only where it comes from"
             return self._own(due, self._fallback.prior, "not passed", reason)
-        reply.marks[0] = due.start  # the hand-over is a part of dispatch
         for name in self._failures and self._stages.space.names_of(link.done):
             self._failures.pop(name, None)
         self._models.worked(reply.answer, self._items)
         self._out = frozenset(reply.out)
-        self.slowdown = reply.answer.slowdown
         if error := reply.answer.error:
             self.causes.add(*error.split(": ", 1))
         self.counts["worker"] += 1
         self.n_oversized += reply.size > self.bundle.promise.sizes[1]
-        elapsed = hardware_clock() - due.arrived
-        met, waited = elapsed <= self._budget_ns, due.start - due.arrived
+        end = hardware_clock()
+        self._learn(reply, end)
+        elapsed, met, waited = self._judge(due, end)
         return reply.answer._replace(elapsed_ns=elapsed, deadline_met=met, waited_ns=waited)
 
     def _own(
@@ -382,21 +474,47 @@ class SupervisedPredictor:
         if confidence is not None and confidence < self.abstain_below:
             told = None
         self.counts[count] += 1
-        end = hardware_clock()
+        slowdown, end = self._slowdown.value * self.margin.value, hardware_clock()
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [due.start, end, end]
-        elapsed, waited = end - due.arrived, due.start - due.arrived
-        met = elapsed <= self._budget_ns
-        seen = elapsed, met, reason, self.slowdown, waited
+        elapsed, met, waited = self._judge(due, end)
+        seen = elapsed, met, reason, slowdown, waited
         return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence, estimator=model.estimator)
+
+    def _learn(self, reply: Reply, end: int) -> None:
+        """Note what a worker's answer, which was here at `end`, tells of times; the rest is for `use_slack`."""
+        if reply.ratio != NOTHING:
+            self._slowdown.add(reply.ratio)
+        if reply.seen is not None:
+            regime, *last = reply.seen
+            self._unread.append((regime, reply.size, reply.started, [*reply.marks[:-1], end], *last))
+
+    def _judge(self, due: Due, end: int) -> tuple[int, bool, int]:
+        """Keep the promise: count an answer that ended at `end`; return how long it took, if it is in time, its wait.
+
+        A worker that is late makes no answer late. One that is late is so by the time that the supervisor itself took
+        after it had stopped waiting, which is a pause if it is far more than usual; or since the item had waited.
+        """
+        elapsed, waited = end - due.arrived, due.start - due.arrived
+        if met := elapsed <= self._budget_ns:
+            self.margin.add_in_time()
+        else:
+            usable_ns = self._budget_ns - self._reserve_ns
+            paused = waited >= usable_ns or is_paused([elapsed - usable_ns], [MIN_MARGIN_NS], self._budget_ns)
+            self.margin.add_late(paused=paused)
+            if not paused:
+                self._late.append((self._items, elapsed))
+        if self.runs is not None:
+            self.runs.add(not met)
+        return elapsed, met, waited
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
     _: type[AnyPredictor] = SupervisedPredictor
 
 
-def _margin_ns(budget_ns: int, seconds: float | None) -> int:
-    """Return the margin that is given, or else how late the system wakes this process."""
+def _reserve_ns(budget_ns: int, seconds: float | None) -> int:
+    """Return the reserve that is given, or else how late the system wakes this process."""
     if seconds is not None:
         return int(seconds * 1e9)
     late = wake_up_jitter(100, 1_000_000, sleep=sleep)
-    return int(min(max(late.p99_ns, MIN_MARGIN_NS), MAX_MARGIN * budget_ns))
+    return int(min(max(late.p99_ns, MIN_MARGIN_NS), MAX_RESERVE * budget_ns))

@@ -12,7 +12,11 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.clock import collector_off
+from polydom_runtime.learning.learned_times import Unit
+from polydom_runtime.learning.own_work import OwnWork
+from polydom_runtime.learning.slowdown import Slowdown
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
 
@@ -21,6 +25,9 @@ from .shared_block import MODEL, NO_STAGE, PROGRESS, SINCE, STAGE, ItemHeader, S
 
 MAX_MESSAGE_BYTES = 1 << 16
 READY = b"!"
+NOTHING = -1.0
+"""Stands for a ratio of times that is not known."""
+
 MAX_REPORTS = 32
 """Reports of one feature to a new worker; more would not make the pause of the feature longer."""
 
@@ -40,21 +47,59 @@ class Reply(NamedTuple):
     """`size`, `started`, `marks`: `size`, `features` and `marks` of the worker's `Trace`."""
     out: list[str]
     """The features that are out of the choice."""
+    ratio: float = NOTHING
+    """How much longer than typical the answer took, for the estimate of the supervisor; or `NOTHING`."""
+    seen: tuple[Regime, int, list[int]] | None = None
+    """`regime`, `model` and `asked` of what is `Seen`; None if the answer tells nothing."""
+    took_ns: int | None = None
+    """How long a unit took that was tried; None if it failed, or none was."""
 
 
-def serve(connection: socket.socket, predictor: Predictor, place: NDArray[np.uint8], words: NDArray[np.int64]) -> None:
+class Told(NamedTuple):
+    """What a worker plans an answer with: the supervisor keeps the promise, since workers may end at any time."""
+
+    slowdown: float = 1.0
+    margin: float = 1.0
+    """`slowdown`, `margin`: their product is what the time left is divided by."""
+    careful: bool = False
+    """Whether the answer must not be late; see `Runs`."""
+
+
+class ToldSlowdown(Slowdown):
+    """Stands for the estimate of the supervisor in a worker: has the value that it told, and notes the last ratio."""
+
+    __slots__ = ("ratio",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stirred, self.ratio = True, NOTHING
+
+    def add(self, ratio: float) -> None:
+        """Note a ratio, for the supervisor to add."""
+        self.ratio = ratio
+
+
+class Worker(NamedTuple):
+    """What answers in a worker: a predictor with this estimate, and what runs single units of it."""
+
+    predictor: Predictor
+    slowdown: ToldSlowdown
+    work: OwnWork
+
+
+def serve(connection: socket.socket, worker: Worker, place: NDArray[np.uint8], words: NDArray[np.int64]) -> None:
     """Tell the supervisor that this worker is ready, and answer the items in their place until it closes or is gone."""
-    answered = 0
+    answered, predictor = 0, worker.predictor
     with collector_off():
         connection.send(READY)
         while message := connection.recv(MAX_MESSAGE_BYTES):
-            sequence, arrived_ns, failures, out, header = msgpack.unpackb(message)
+            sequence, arrived_ns, unit, told, failures, out, header = msgpack.unpackb(message)
             if out is not None:
                 predictor.leave_out(out)
             for name, times in failures:
                 for _ in range(min(times, MAX_REPORTS)):
                     predictor.report_failure(name)
-            reply = msgpack.packb(_reply(sequence, arrived_ns, header, predictor, place))
+            reply = msgpack.packb(_reply(worker, sequence, arrived_ns, unit, Told(*told), (header, place)))
             words[SINCE] = words[MODEL] = 0
             if arrived_ns is None:
                 words[STAGE] = NO_STAGE  # no progress was noted that would show that it is done
@@ -65,28 +110,44 @@ def serve(connection: socket.socket, predictor: Predictor, place: NDArray[np.uin
 
 
 def _reply(
-    sequence: int, arrived_ns: int | None, header: ItemHeader, predictor: Predictor, place: NDArray[np.uint8]
+    worker: Worker,
+    sequence: int,
+    arrived_ns: int | None,
+    unit: Unit | None,
+    told: Told,
+    stored: tuple[ItemHeader, NDArray[np.uint8]],
 ) -> Reply:
+    predictor, slowdown, work = worker
     try:
-        item = read_item(header, place)
+        item = read_item(*stored)
     except Exception:  # of a class that can be imported only where the item was made
         return Reply(sequence, None, float("nan"), [], [], [])
+    if unit is not None:
+        return Reply(sequence, None, float("nan"), [], [], [], took_ns=work.took_ns(unit, item))
+    slowdown.value, slowdown.ratio, predictor.margin.value = told.slowdown, NOTHING, told.margin
+    if predictor.runs is not None:
+        predictor.runs.careful = told.careful
     answer = predictor.rehearse_with(item) if arrived_ns is None else predictor.predict_one(item, arrived_ns)
-    trace = predictor.trace
-    return Reply(sequence, answer, float(trace.size), trace.features, trace.marks, list(predictor.out))
+    trace, seen = predictor.trace, [(regime, *last) for regime, _, _, _, *last in predictor.take_unread()]
+    ways = trace.features, trace.marks, list(predictor.out)
+    return Reply(sequence, answer, float(trace.size), *ways, slowdown.ratio, seen[0] if seen else None)
 
 
 class Link:
-    """The supervisor's end of one worker, which has one item at a time; `asked` is 0 while it has none."""
+    """The supervisor's end of one worker, which has one item at a time; `asked` is 0 while it has none.
 
-    def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot) -> None:
+    `plan`: the number of the last change of times that its plans were laid out for; see `Keeper.learn`.
+    """
+
+    def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot, plan: int = 0) -> None:
         self.pid = pid
+        self.plan = plan
         self.slot = slot
         self.asked = 0
         self._pidfd = pidfd
         self._connection = connection
         self._waiter = Waiter(connection.fileno())
-        self._is_new = True
+        self._is_new, self._start_ns = True, 0
         self._out: list[int] = []
 
     def is_ready(self, nanoseconds: int) -> bool:
@@ -104,25 +165,29 @@ class Link:
         sequence: int,
         start_ns: int,
         arrived_ns: int | None,
+        unit: Unit | None,
+        told: Told,
         failures: Mapping[str, int],
         out: list[int],
         header: ItemHeader,
     ) -> None:
         """Hand over an item; OSError if the worker is gone.
 
-        `sequence` counts from 1; `arrived_ns` is None for a rehearsal. `failures` (of features, told to a new worker)
-        and `out` (numbers of models, told at each change) are what the worker must do without.
+        `sequence` counts from 1; `arrived_ns` is None for a rehearsal, and to try a `unit` on the item. `failures` (of
+        features, told to a new worker) and `out` (numbers of models, told at each change) are what the worker must do
+        without.
         """
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
         self.slot.words[MODEL] = 0
         self.slot.words[SINCE] = start_ns
         failed = list(failures.items()) if self._is_new else ()
-        message = msgpack.packb((sequence, arrived_ns, failed, None if out == self._out else out, header))
+        changed = None if out == self._out else out
+        message = msgpack.packb((sequence, arrived_ns, unit, told, failed, changed, header))
         self._out = out
         self._connection.send(message, socket.MSG_DONTWAIT)
         self._is_new = False
-        self.asked = sequence
+        self.asked, self._start_ns = sequence, start_ns
 
     def reply(self, nanoseconds: int = 0) -> Reply | None:
         """Return the reply; None if it does not come within this time; ConnectionError if the worker is gone."""
@@ -132,8 +197,11 @@ class Link:
         if not message:
             raise ConnectionResetError
         self.asked = 0
-        sequence, answer, *trace = msgpack.unpackb(message)
-        return Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *trace)
+        sequence, answer, *rest = msgpack.unpackb(message)
+        reply = Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *rest)
+        if reply.marks:
+            reply.marks[0] = self._start_ns  # the hand-over is a part of the time before the first decision
+        return reply
 
     def lives(self) -> bool:
         """Tell whether a worker without an item lives: the connection of a dead one is readable."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +12,14 @@ from polydom_builder.costs.target import RegimeTarget, Target
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin, Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.device.calibration import REFERENCE_MODEL
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples, Pauses
+from polydom_runtime.measuring.cost_samples import AFTER, AROUND, BEFORE, CostSamples, ItemSamples, Pauses
 from tests.runtime.lattice_world import US, lattice_bundle, microseconds
 
 NAMES = ("a", "b", "c", "d")
-UNITS = (*NAMES, DISPATCH)
-TYPICAL = np.array([10.0, 15.0, 20.0, 30.0, 4.0]) * US
+UNITS = (*NAMES, *AROUND)
+TYPICAL = np.array([10.0, 15.0, 20.0, 30.0, 2.0, 1e-5, 2.0]) * US
 MODEL = 5.0 * US
 GAINS = (0.25, 0.02, 0.04, 0.08)
 ACCURACIES = [0.5 + sum(gain for i, gain in enumerate(GAINS) if mask >> i & 1) for mask in range(16)]
@@ -47,7 +48,7 @@ class Device:
     ----------
     times : callable
     cold : float
-        The seconds that each unit and each model takes longer in the regime cold; a tenth of it if rehearsed.
+        The seconds that each feature and model takes longer in the regime cold, and waking; a tenth if rehearsed.
     quantile : float
         The promised share of answers in time.
     """
@@ -61,7 +62,8 @@ class Device:
         """Return times of items that come in one regime."""
         rng = np.random.default_rng(seed)
         factors = self._times(rng, (len(UNITS) + 1, n_items, n_rounds))
-        seconds = factors * np.append(TYPICAL, MODEL)[:, None, None] + self._added[regime]
+        seconds = factors * np.append(TYPICAL, MODEL)[:, None, None]
+        seconds[[unit not in (BEFORE, AFTER) for unit in (*UNITS, "model")]] += self._added[regime]
         asleep = 0.0 if regime == "hot" else 0.02
         return ItemSamples(rng.uniform(1.0, 100.0, n_items), seconds[:-1], {REFERENCE_MODEL: seconds[-1]}, asleep)
 
@@ -100,8 +102,10 @@ class Device:
         cells = np.vstack([items.seconds.reshape(len(UNITS), -1), items.models[REFERENCE_MODEL].reshape(1, -1)])
 
         def at(quantile: float) -> UnitTimes:
-            *features, dispatch, model = (CostFunction.of(t) for t in np.quantile(cells, quantile, axis=1).tolist())
-            return UnitTimes(NAMES, (), tuple(features), dispatch, model_ratio=model(1) / reference, quantile=quantile)
+            costs = (CostFunction.of(t) for t in np.quantile(cells, quantile, axis=1).tolist())
+            *features, before, waking, after, model = costs
+            ratio = model(1) / reference
+            return UnitTimes(NAMES, (), tuple(features), before, after, waking, model_ratio=ratio, quantile=quantile)
 
         planned = {q: at(q) for q in PLANNING_QUANTILES}
         worst = replace(at(0.999), model_ratio=1.0, quantile=0.0)
@@ -111,11 +115,10 @@ class Device:
     def bundle(self, low: float = 50 * US, high: float = 200 * US) -> Bundle:
         """Return a bundle for the device, with worst cases only."""
         target = self.target()
-        costs = target.worst.features
-        dispatch, model = target.worst.dispatch, target.reference_seconds
-        return lattice_bundle(
-            ACCURACIES, costs, models=model, dispatch=dispatch, budgets=(low, high), origin=target.origin
-        )
+        worst, model = target.worst, target.reference_seconds
+        around: dict[str, Any] = {"before": worst.before, "after": worst.after, "waking": worst.waking}
+        others: dict[str, Any] = {"budgets": (low, high), "origin": target.origin}
+        return lattice_bundle(ACCURACIES, worst.features, models=model, dispatch=ZERO, **around, **others)
 
 
 def slow(times: Times, factor: float) -> Times:

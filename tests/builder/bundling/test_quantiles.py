@@ -1,4 +1,4 @@
-"""The times that a bundle plans with: chosen for each deadline and regime by replays, and checked on others."""
+"""The times that a bundle plans with: chosen for each deadline and regime by replays."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.bundling import outlooks, quantiles
+from polydom_builder.bundling import late_share, outlooks
+from polydom_builder.bundling.late_share import Recorded
 from polydom_builder.bundling.outlooks import N_OUTLOOKS, deadlines_in
-from polydom_builder.bundling.quantiles import SHARE_OF_PROMISE, allowed_for_work, pause_note, with_chosen_times
+from polydom_builder.bundling.quantiles import allowed_for_work, pause_note, with_chosen_times
 from polydom_builder.simulation import Trials, simulate
-from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import REGIMES, UNKNOWN_CALM, BundleTimes, CostOrigin, Regime
+from polydom_runtime.bundles.bundle_times import REGIMES, CostOrigin, Regime
 from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.measuring.cost_samples import Pauses
@@ -27,13 +27,13 @@ SIZES = [50.0]
 @pytest.fixture(autouse=True, scope="module")
 def many_trials() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quantiles, "N_TRIALS", 2000)
+        patch.setattr(late_share, "N_TRIALS", 2000)
         yield
 
 
 @pytest.fixture
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantiles, "N_TRIALS", 240)
+    monkeypatch.setattr(late_share, "N_TRIALS", 240)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,10 @@ def late_and_score(bundle: Bundle, trials: Trials, planned: UnitTimes, guarded: 
 def test_one_choice_for_all_deadlines_breaks_the_promise_at_the_shortest(unsteady: Device, chosen: Bundle) -> None:
     """It is the best choice by the sums over all deadlines, and has few enough late answers there."""
     planned = unsteady.target().planned
-    half, _ = halves(unsteady.samples())
-    trials, fresh = Trials.as_they_came(half, 500), held_out(unsteady)
+    trials, fresh = Trials.as_they_came(unsteady.samples(), 1000), held_out(unsteady)
     pairs = [(planned[p], planned[g]) for p in (0.5, 0.99) for g in (0.9, 0.95, 0.99)]
     results = {pair: late_and_score(chosen, trials, *pair) for pair in pairs}
-    most = SHARE_OF_PROMISE * ALLOWED * len(trials) * N_OUTLOOKS
+    most = ALLOWED * len(trials) * N_OUTLOOKS
 
     best = max((pair for pair in pairs if sum(results[pair][0]) <= most), key=lambda pair: results[pair][1])
 
@@ -85,38 +84,63 @@ def test_choice_by_deadline_keeps_the_promise_on_held_out_rounds_at_each(
     for expected in outlook:
         outcome = simulate(chosen, fresh, expected.deadline, regime=regime, adapt=adapt)
         assert outcome.missed <= ALLOWED * len(fresh)
-        assert outcome.score == pytest.approx(expected.score, abs=0.015)
+        # What the node learns may raise its margin for a while.
+        assert outcome.score == pytest.approx(expected.score, abs=0.06 if adapt else 0.015)
     assert outlook[0].score < outlook[-1].score
     assert len(outlook) > 5
+
+
+def guard_of(bundle: Bundle) -> float:
+    """Return the quantile of the guard at the shortest deadline, 1 for worst cases."""
+    return bundle.times.at(50 * US).guarded.quantile or 1.0
 
 
 def test_promise_that_a_slow_unit_does_not_break_needs_no_careful_guard(chosen: Bundle) -> None:
     careful, device = chosen, Device(rarely_slow)
     daring = with_chosen_times(device.bundle(), device.target(), device.samples(), SIZES, 0.05)
 
-    assert careful.times.at(50 * US).guarded.quantile == 0.99
-    assert daring.times.at(50 * US).guarded.quantile < 0.99
+    assert guard_of(careful) >= 0.99 > guard_of(daring)
     assert daring.times.outlook[0].score > careful.times.outlook[0].score + 0.1
 
 
 @pytest.mark.usefixtures("few_trials")
-def test_where_one_half_breaks_the_promise_the_most_careful_choice_is_taken() -> None:
-    """The first feature is slow on all items to choose on, or on all to check on, and no quantile foresees it."""
+def test_where_nothing_keeps_the_promise_answers_are_late_no_more_often_than_by_worst_cases() -> None:
+    """The first feature is slow on every third item, and no quantile foresees it."""
     device = Device(jittery)
     samples = device.samples()
     items = samples.items["hot"]
+    seconds = items.seconds.copy()
+    seconds[0, ::3] *= 5.0
+    uneven = replace(samples, items={"hot": replace(items, seconds=seconds)})
+    made = with_chosen_times(device.bundle(), device.target(), uneven, SIZES, ALLOWED)
+    careful = changed(made, choices=(), planned=made.times.worst, guarded=made.times.worst, typical=made.times.typical)
+    trials = Recorded.to_items(made, uneven, "hot").trials
 
-    def slow_first(which: slice) -> BundleTimes:
-        seconds = items.seconds.copy()
-        seconds[0, which] *= 5.0
-        uneven = replace(samples, items={"hot": replace(items, seconds=seconds)})
-        return with_chosen_times(device.bundle(), device.target(), uneven, SIZES, ALLOWED).times
+    for outlook in made.times.outlook:
+        worst = simulate(careful, trials, outlook.deadline, adapt=False)
+        assert outlook.late <= worst.missed / len(trials) + 1e-9
+        assert outlook.score >= worst.score
+    assert made.times.outlook[0].late > ALLOWED
 
-    even, on_one, on_other = (slow_first(which) for which in (slice(0), slice(0, None, 2), slice(1, None, 2)))
 
-    assert even.at(50 * US).guarded != even.worst
-    for times in (on_one, on_other):
-        assert times.at(50 * US).guarded == times.at(50 * US).planned == times.worst
+def seldom_slow(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """In five answers of a thousand the first feature takes five times as long."""
+    factors = jittery(rng, shape)
+    factors[0] *= np.where(rng.random(shape[1:]) < 0.005, 5.0, 1.0)
+    return factors
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_answers_waste_little(seed: int) -> None:
+    """With two hundred of them, one is slow. The promise allows for it, and so it costs no score."""
+    device = Device(seldom_slow)
+    many, few = (
+        with_chosen_times(device.bundle(), device.target(), device.samples(seed, n_rounds=n), SIZES, ALLOWED)
+        for n in (10, 1)
+    )
+
+    for expected, outlook in zip(many.times.outlook, few.times.outlook, strict=True):
+        assert outlook.score >= expected.score - 0.015
 
 
 def test_outlook_tells_who_answers(chosen: Bundle) -> None:
@@ -141,65 +165,46 @@ def test_regimes_have_their_own_times_and_survive_the_file(chosen: Bundle, unste
     assert decode(encode(without_index)) == without_index
 
 
-def test_calm_estimate_is_exceeded_by_one_answer_in_a_thousand_at_most(chosen: Bundle, unsteady: Device) -> None:
-    for regime in REGIMES:
-        calm = chosen.at(100 * US, regime).times.calm
-        loud = replace(chosen.at(100 * US, regime), times=chosen.at(100 * US, regime).times._replace(calm=1.0))
-        estimates = [a.slowdown for a in simulate(loud, held_out(unsteady, regime), 100 * US).answers]
-
-        assert 1.0 < calm < 1.1
-        assert np.mean(np.array(estimates) > calm) <= 0.002
-
-
-@pytest.mark.usefixtures("few_trials")
-def test_calm_estimate_is_bounded_on_a_device_that_is_often_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its answers take up to twice as long for many items on end."""
-    monkeypatch.setattr(quantiles, "MAX_CALM", 1.3)
-
-    def in_spells(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        factors = jittery(rng, shape)
-        if len(shape) == 3:
-            factors[:, : shape[1] // 2] *= 2.0
-        return factors
-
-    device = Device(in_spells)
-    bundle = with_chosen_times(device.bundle(), device.target(), device.samples(), SIZES, ALLOWED)
-
-    assert bundle.times.calm == 1.3
-
-
 def test_promise_of_a_device_with_pauses_is_planned_for_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantiles, "N_TRIALS", 400)
+    monkeypatch.setattr(late_share, "N_TRIALS", 400)
     device = Device(rarely_slow)
     bundle = changed(device.bundle(), origin=CostOrigin("a board", notes=("warm",)))
-    pauses = Pauses(1.0, (1e-3,) * 500)  # with all features, an answer takes 88 µs
-    quiet, paused = (
-        with_chosen_times(bundle, device.target(), device.samples(pauses=p), SIZES, 0.04) for p in (Pauses(), pauses)
+    long = (1e-3,) * 500  # with all features, an answer takes 88 µs
+    pauses = Pauses(1.0, long, 1.0, long)
+    quiet, paused, outside = (
+        with_chosen_times(bundle, device.target(), device.samples(pauses=p), SIZES, 0.04)
+        for p in (Pauses(), pauses, Pauses(1.0, long, 1.0))
     )
 
     assert pauses.share_hit(50 * US) == pytest.approx(0.025)
     assert paused.times.origin.notes == (
         "warm",
-        "pauses longer than 136 µs hit 4.4 % of answers here: 0.9559 is what can be promised at 136 µs",
+        "pauses longer than 200 µs hit 4.4 % of answers here: work is planned for 2 % late ones of 4 % promised, and "
+        "0.9559 is what can be promised at 200 µs",
     )
     assert quiet.times.origin.notes == ("warm",)
-    assert paused.times.at(50 * US).planned.quantile > quiet.times.at(50 * US).planned.quantile
-    late = paused.times.outlook[-1]
-    assert (late.late, late.score) == pytest.approx((0.0441, 0.89 * (1 - 0.0441)), abs=1e-3)
+    assert outside.times == quiet.times
+    assert guard_of(paused) > guard_of(quiet)
+    longest = paused.times.outlook[-1]
+    assert (longest.late, longest.score) == pytest.approx((0.0, 0.89), abs=1e-3)  # pauses are said apart
 
 
-def test_pauses_within_the_promise_are_not_worth_a_note() -> None:
-    pauses = Pauses(10.0, (5e-3, 2e-3))
+def test_note_tells_what_pauses_take_of_the_promise() -> None:
+    pauses = Pauses(20.0, (5e-3, 2e-3, 1e-3), 10.0, (5e-3, 2e-3))
 
-    assert pause_note(pauses, [1e-3, 3e-3], 0.001) == ""
+    assert pause_note(pauses, [1e-3, 3e-3], 0.01) == ""
+    assert pause_note(pauses, [1e-3, 3e-3], 0.001) == (
+        "pauses longer than 3 ms hit 0.03 % of answers here: work is planned for 0.07 % late ones of 0.1 % promised"
+    )
     assert pause_note(pauses, [1e-3, 3e-3], 0.0001) == (
-        "pauses longer than 3 ms hit 0.03 % of answers here: 0.9997 is what can be promised at 3 ms"
+        "pauses longer than 3 ms hit 0.03 % of answers here: work is planned for 0.005 % late ones of 0.01 % promised, "
+        "and 0.9997 is what can be promised at 3 ms"
     )
     assert pause_note(pauses, [], 0.0) == ""
 
 
 def test_pauses_hit_answers_less_often_if_these_end_long_before_the_deadline() -> None:
-    pauses = Pauses(10.0, (5e-3, 2e-3))
+    pauses = Pauses(20.0, (5e-3, 2e-3), 10.0, (5e-3, 2e-3))
 
     assert [pauses.share_hit(deadline, 1e-3) for deadline in (5e-4, 1e-3, 1.5e-3, 3e-3, 6e-3)] == pytest.approx(
         [1e-4, 2e-4, 2e-4, 1e-4, 0.0]
@@ -228,10 +233,10 @@ def test_bundle_that_only_plans_strictly_has_nothing_to_choose() -> None:
     whole = tuple(m._replace(cost=bundle.candidate(k).cost) for k, m in enumerate(bundle.models))
     made = with_chosen_times(replace(bundle, models=whole), device.target(), device.samples(), SIZES, ALLOWED)
 
-    choices = made.times.choices
-    assert {choice.planned.quantile for choice in choices} == {made.times.planned.quantile} == {0.9}
-    assert {choice.guarded for choice in choices} == {made.times.guarded} == {device.target().guarded}
-    assert made.times.outlook[-1].score > made.regimes["cold"].times.outlook[-1].score
+    assert made.times.choices == ()
+    assert made.times.planned == device.target().planned[0.9]
+    assert made.times.guarded == device.target().guarded
+    assert made.times.outlook[0].score > made.regimes["cold"].times.outlook[0].score
 
 
 def test_estimates_are_not_replayed_but_have_an_outlook() -> None:
@@ -239,7 +244,7 @@ def test_estimates_are_not_replayed_but_have_an_outlook() -> None:
     there = replace(device.target(), origin=CostOrigin("a board", True))
     made = with_chosen_times(device.bundle(), there, device.samples(), SIZES, ALLOWED)
 
-    assert (made.times.choices, made.times.calm) == ((), UNKNOWN_CALM)
+    assert made.times.choices == ()
     assert made.regimes["cold"].times.planned == there.regimes["cold"].planned[0.9]
     assert made.times.outlook[-1].features == ("a", "b", "c", "d")
     assert made.times.outlook[0].score > made.regimes["cold"].times.outlook[0].score == 0.5
@@ -252,7 +257,7 @@ def test_given_costs_have_an_outlook_too() -> None:
 
     assert replace(made, times=made.times._replace(outlook=())) == bundle
     assert made.times.outlook[0].deadline == pytest.approx(50 * US)
-    assert all(0.5 <= o.score <= 0.89 for o in made.times.outlook)
+    assert all(0.5 <= o.score <= 0.891 for o in made.times.outlook)
 
 
 @pytest.mark.usefixtures("few_trials")
@@ -273,9 +278,8 @@ def test_regime_that_was_not_measured_on_items_keeps_its_default_times() -> None
     made = with_chosen_times(device.bundle(), device.target(), hot_only, SIZES, ALLOWED)
 
     cold = made.regimes["cold"].times
-    assert (cold.planned, cold.calm) == (device.target().regimes["cold"].planned[0.9], UNKNOWN_CALM)
+    assert cold.planned == device.target().regimes["cold"].planned[0.9]
     assert cold.outlook[-1].score > 0.75
-    assert made.times.calm > 1.0
 
 
 def test_bundle_of_many_models_has_half_of_the_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +287,19 @@ def test_bundle_of_many_models_has_half_of_the_deadlines(monkeypatch: pytest.Mon
     few = deadlines_in(bundle, "hot")
     monkeypatch.setattr(outlooks, "MANY_MODELS", len(bundle.models) - 1)
 
-    assert (len(few), len(deadlines_in(bundle, "hot"))) == (N_OUTLOOKS, N_OUTLOOKS // 2)
+    assert (len(few), len(deadlines_in(bundle, "hot"))) == (N_OUTLOOKS + 1, N_OUTLOOKS // 2 + 1)
+
+
+def test_deadlines_of_the_user_are_among_those_of_the_outlook() -> None:
+    """The shortest one leaves hardly any time beside dispatch, and the longest one is of no more use."""
+    dispatch = Device(jittery).target().worst.dispatch(1.0)
+    bundle = Device(jittery).bundle(1.01 * dispatch, 0.3)
+
+    found = deadlines_in(bundle, "hot")
+
+    assert (found[0], found[-1]) == (1.01 * dispatch, 0.3)
+    assert 1.19 * dispatch < found[1] < found[-2] < 200 * US
+    assert dispatch < deadlines_in(changed(bundle, budgets=(0.5 * dispatch, 0.3)), "hot")[0]
 
 
 @pytest.mark.usefixtures("few_trials")

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import re
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,8 @@ def test_build_writes_a_bundle(
 
     said = capsys.readouterr().out
     assert "an index of " in said
-    assert "hot, items back to back:\n  deadline  score" in said
+    assert "\nexpected answers hot (items back to back)" in said
+    assert re.search(r"\n  hot +1 s  0\.", said)
     predictor = Predictor.load(out, task.space)
     assert predictor.deadline == 1.0
     identity = predictor.bundle.identity
@@ -282,8 +284,8 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     document = json.loads(capsys.readouterr().out)["result"]
 
     assert "staircase at 50 µs" in text
-    assert "hot, items back to back:\ndeadline  score" in text
-    assert "the shortest deadline for more than the prior is" in text
+    assert "expected answers hot (items back to back)" in text
+    assert "hot: the shortest deadline for more than the prior, with the smallest items, is" in text
     assert document["outlook"]["hot"][0]["deadline"] == pytest.approx(50e-6)
     assert "staircase at 400 µs" in text
     assert list(document["staircases"]) == ["100 µs"]

@@ -8,7 +8,7 @@ import pytest
 from polydom_builder.commands.compare import print_comparison
 from polydom_builder.comparison.costs import compare_costs
 from polydom_builder.exceptions import ComparisonError
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AROUND, CostSamples
 from tests.builder.board import samples
 
 OLD = samples().rounds(slice(40))
@@ -21,11 +21,10 @@ def slower(unit: str, factor: float) -> CostSamples:
 
 
 def only(unit: str) -> CostSamples:
-    """Return samples of one unit and of dispatch."""
-    rows = [OLD.units.index(unit), OLD.units.index(DISPATCH)]
-    return replace(
-        OLD, units=(unit, DISPATCH), seconds=OLD.seconds[rows], loops=OLD.loops[rows], blocks=OLD.blocks[rows]
-    )
+    """Return samples of one unit and of what comes around features."""
+    units = unit, *AROUND
+    rows = [OLD.units.index(unit) for unit in units]
+    return replace(OLD, units=units, seconds=OLD.seconds[rows], loops=OLD.loops[rows], blocks=OLD.blocks[rows])
 
 
 def test_a_file_does_not_differ_from_itself() -> None:
@@ -55,7 +54,7 @@ def test_noise_is_not_known_of_few_rounds() -> None:
 def test_units_and_machines_differ() -> None:
     found = compare_costs(only("spread"), replace(OLD, machine={**OLD.machine, "device": "a newer board"}))
 
-    assert found.units.same == ("spread", DISPATCH)
+    assert found.units.same == ("spread", *AROUND)
     assert found.units.added == ("difference", "level", "roughness", "turns", "noise")
     assert found.facts["device"] == ("a board", "a newer board")
 
@@ -80,8 +79,8 @@ def test_a_report_says_which_times_changed_by_more_than_noise(capsys: pytest.Cap
     print_comparison(compare_costs(OLD, slower("noise", 3.0)))
     said = capsys.readouterr().out
 
-    assert "units the same: difference, level, spread, roughness, turns, noise, (dispatch)\n" in said
-    assert "times: 60 of 70 are the same\n" in said
+    assert "units the same: difference, level, spread, roughness, turns, noise, (before), (waking), (after)\n" in said
+    assert "times: 70 of 80 are the same\n" in said
     assert said.count("noise, typical (more than noise)") == 5
 
 

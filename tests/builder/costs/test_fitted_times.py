@@ -10,12 +10,18 @@ from polydom_builder.costs.fitted_times import FittedTimes
 from polydom_builder.costs.sample_checks import check_samples
 from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.unit_times import UnitTimes, step_users
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import LARGE_REFERENCES, REFERENCE_MODEL, REFERENCES
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, CostSamples
 from tests.builder import task
 from tests.builder.board import drawn, samples
 
 QUANTILES = (0.5, 0.9, 0.99)
+
+
+def measured_units(at: UnitTimes) -> list[tuple[str, CostFunction]]:
+    """Return the time of each unit that was measured hot: waking was not."""
+    return [*zip((*at.names, BEFORE, AFTER), (*at.terms, at.before, at.after), strict=True)]
 
 
 def fitted(measured: CostSamples) -> dict[float, UnitTimes]:
@@ -36,7 +42,7 @@ def test_times_are_on_or_above_their_quantile_and_rise_with_it() -> None:
     times = fitted(measured)
 
     for at in times.values():
-        for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
+        for unit, cost in measured_units(at):
             high = np.quantile(measured.of(unit), at.quantile, axis=1)
             assert all(cost(n) >= q for n, q in zip(measured.sizes, high, strict=True))
     for lower, higher in zip(times.values(), list(times.values())[1:], strict=False):
@@ -47,7 +53,7 @@ def test_times_at_one_quantile_are_the_worst_cases_of_the_report() -> None:
     measured = samples()
     at = FittedTimes(task.space, measured).at(0.9)
 
-    for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
+    for unit, cost in measured_units(at):
         assert cost == fit_cost(measured.sizes, measured.of(unit), 0.9, measured.typical_of(unit)).worst
 
 
@@ -86,7 +92,7 @@ def test_large_items_are_not_outvoted_by_small_ones() -> None:
     at = FittedTimes(task.space, samples(items={"hot": items})).at(0.9)
 
     large = items.sizes[150:]
-    for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
+    for unit, cost in measured_units(at):
         planned = np.array([cost(n) for n in large])
         assert (items.seconds[samples().units.index(unit), 150:] > planned[:, None]).mean() <= 0.1 + 1e-9
 

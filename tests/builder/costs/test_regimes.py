@@ -1,15 +1,19 @@
 """Times after a sleep: the hot ones and a constant for each unit."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from polydom_builder.costs.allowance import Allowance
 from polydom_builder.costs.fitted_times import PLANNING_QUANTILES
 from polydom_builder.costs.target import Target
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile, UncertainQuantity
+from polydom_runtime.measuring.cost_samples import AROUND
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, drawn, samples
 
@@ -35,8 +39,7 @@ def test_every_unit_takes_longer_by_its_constant(target: Target, regime: Regime,
     assert there.asleep == 0.02
     assert set(there.planned) == set(PLANNING_QUANTILES)
     for hot, asleep in [(target.planned[0.5], there.planned[0.5]), (target.planned[0.9], there.planned[0.9])]:
-        units = [*zip(hot.terms, asleep.terms, strict=True), (hot.dispatch, asleep.dispatch)]
-        for before, after in units:
+        for before, after in zip((*hot.terms, *hot.around), (*asleep.terms, *asleep.around), strict=True):
             assert after(500) - before(500) == pytest.approx(added, rel=0.3, abs=3 * US)
             assert after.weights[1:] == before.weights[1:]
     assert there.model_added == pytest.approx(added, rel=0.3, abs=3 * US)
@@ -56,6 +59,16 @@ def test_whole_answers_keep_the_promise_in_each_regime(target: Target, regime: R
     taken = fresh.seconds.sum(axis=0) + fresh.models["model linear chain"]
     planned = np.array([there.worst.of_set(whole)(n) for n in fresh.sizes]) + there.reference_seconds
     assert (taken > planned[:, None]).mean() <= 0.01
+
+
+def test_allowance_for_pauses_is_kept_until_the_end_of_an_answer() -> None:
+    names = ("before", "after", "waking")
+    around: dict[str, Any] = {name: CostFunction.of(k * US, linear=k * US) for k, name in enumerate(names)}
+    times = UnitTimes.given({"level": CostFunction.of(8 * US)}, **around)
+
+    worst = Allowance(64 * US, 0.5).worst_cases(times)
+
+    assert worst == replace(times.scaled(1.5), after=times.after * 1.5 + CostFunction.of(64 * US))
 
 
 @pytest.mark.parametrize("regime", ["rehearsed", "cold"])
@@ -79,7 +92,7 @@ def test_regimes_stay_with_the_features_that_a_pre_selection_leaves(target: Targ
 def test_regime_that_takes_no_longer_has_no_negative_constant() -> None:
     """Noise can make a regime look quicker than the regime hot."""
     items = {"rehearsed": drawn(SIZES_AS_THEY_COME)}
-    items["rehearsed"].seconds[:] *= 0.5
+    items["rehearsed"].seconds[: -len(AROUND)] *= 0.5
     target = Target.measured(task.space, samples(items=items), 0.99)
 
     assert target.regimes["rehearsed"].planned[0.5].terms == target.planned[0.5].terms
@@ -102,7 +115,7 @@ def test_one_constant_of_a_profile_is_added_to_every_unit_and_model() -> None:
     assert there.guarded is not None
 
     def constants(times: UnitTimes) -> list[float]:
-        return [cost.weights[0] for cost in (*times.terms, times.dispatch)]
+        return [cost.weights[0] for cost in (*times.terms, *times.around)]
 
     for before, after, added in [
         (there.worst, cold.worst, 60 * US),

@@ -21,6 +21,7 @@ from polydom_builder.sets.combined_costs import CombinedCosts, upper
 from polydom_builder.sets.set_costs import SetCosts
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction, total
 from tests.draws import draws
 from tests.property import strategies as own
@@ -221,3 +222,17 @@ def test_upper_is_at_least_every_cost(costs: list[CostFunction], n: float) -> No
 
     assert all(bound(n) >= cost(n) for cost in costs)
     assert all(w in {0.0, *(cost.weights[b] for cost in costs)} for b, w in enumerate(bound.weights))
+
+
+@pytest.mark.parametrize("combine", [None, lambda parts: total(parts.values())], ids=["summed", "by a rule"])
+def test_cost_of_a_set_is_the_time_of_an_answer_and_a_model(combine: combined_costs.Combine | None) -> None:
+    features = {name: CostFunction.of(k + 1.0, linear=k) for k, name in enumerate("abc")}
+    names = ("before", "after", "waking")
+    around: dict[str, Any] = {name: CostFunction.of(16.0 * 2**k) for k, name in enumerate(names)}
+    times = UnitTimes.given(features, {"step": (("a", "c"), CostFunction.of(8.0))}, **around)
+
+    costs = combined_costs.costs_of_sets(times, 256.0, combine)
+
+    for mask in range(8):
+        model = CostFunction.of(256.0 if mask else 0.0)
+        assert costs(mask).weights == pytest.approx((times.of_set(mask) + model).weights)

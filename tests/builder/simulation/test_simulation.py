@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.bundling import quantiles as planning
+from polydom_builder.bundling import late_share
+from polydom_builder.bundling.late_share import Recorded
 from polydom_builder.bundling.outlooks import N_OUTLOOKS
-from polydom_builder.bundling.quantiles import SHARE_OF_PROMISE
 from polydom_builder.exceptions import FitError
-from polydom_builder.simulation import Simulated, Trials, simulate
+from polydom_builder.simulation import Trials, simulate
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice, Regime, RegimeTimes
@@ -20,7 +20,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.device.calibration import REFERENCE_MODEL
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import AROUND, BEFORE, CostSamples, ItemSamples
 from polydom_runtime.prediction import Policy
 from tests.builder import task
 from tests.builder.board import samples
@@ -42,26 +42,25 @@ def bundle() -> Bundle:
 
 
 def made_up(bundle: Bundle, count: int = 300) -> Trials:
-    """Return trials whose units take any time up to one and a half times their worst case; dispatch is even."""
+    """Return trials whose units take any time up to one and a half times their worst case."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(0.0, np.log(150.0), count))
     worst = bundle.times.worst.terms
     ns = np.array([[cost(n) * 1e9 for n in sizes] for cost in worst]) * rng.uniform(0.1, 1.5, (len(worst), count))
-    dispatch = 2 * rng.integers(200, 1500, count)
-    units = (*bundle.names, STEP, DISPATCH)
-    seconds = np.vstack([np.rint(ns), dispatch]) * 1e-9
+    around = rng.integers(200, 1500, (3, count))
+    units = (*bundle.names, STEP, *AROUND)
+    seconds = np.vstack([np.rint(ns), around]) * 1e-9
     models = rng.integers(1000, 6000, count).astype(np.float64) * 1e-9
     return Trials(units, sizes, seconds, models)
 
 
-@pytest.mark.parametrize("adapt", [True, False])
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("deadline", [40 * US, 80 * US, 150 * US])
-def test_replay_is_what_the_node_does(bundle: Bundle, deadline: float, policy: Policy, adapt: bool) -> None:
-    """A real predictor in a world built by hand, where each unit takes what the trial says."""
+def test_replay_is_what_the_node_does(bundle: Bundle, deadline: float, policy: Policy) -> None:
+    """A real predictor that learns nothing, in a world built by hand, where each unit takes what the trial says."""
     trials = made_up(bundle)
     world = LatticeWorld(bundle)
-    predictor = world.predictor(deadline, policy=policy, adapt=adapt)
+    predictor = world.predictor(deadline, policy=policy, adapt=False)
     by_hand = []
     for k, n in enumerate(trials.sizes.tolist()):
         world.taken = {unit: round(trials.of(unit)[k] * 1e9) for unit in trials.units}
@@ -69,7 +68,7 @@ def test_replay_is_what_the_node_does(bundle: Bundle, deadline: float, policy: P
         by_hand.append(predictor.predict_one(n))
     says = {model.order: np.full(len(trials), model.mask) for model in bundle.models}
 
-    replayed = simulate(bundle, trials, deadline, policy=policy, adapt=adapt, predicted=says)
+    replayed = simulate(bundle, trials, deadline, policy=policy, adapt=False, predicted=says)
 
     assert replayed.answers == by_hand
     assert replayed.labels == [answer.label for answer in by_hand]
@@ -95,7 +94,7 @@ def recorded(sizes: list[float], seconds: Any) -> CostSamples:
     times = np.array([[[seconds(u, n, r) for r in range(10)] for n in sizes] for u in range(2)])
     loops = np.ones(times.shape[:2], dtype=np.int64)
     kernels = {REFERENCE_MODEL: np.arange(1.0, 11.0)}
-    return CostSamples(("a", DISPATCH), np.array(sizes), times, loops, np.full(times.shape, np.nan), kernels)
+    return CostSamples(("a", BEFORE), np.array(sizes), times, loops, np.full(times.shape, np.nan), kernels)
 
 
 def test_item_takes_all_its_times_from_one_round_and_rounds_keep_their_order() -> None:
@@ -106,7 +105,7 @@ def test_item_takes_all_its_times_from_one_round_and_rounds_keep_their_order() -
 
     rounds = trials.model_seconds
     assert np.allclose(trials.of("a") / sizes, rounds)
-    assert np.allclose(trials.of(DISPATCH), rounds)
+    assert np.allclose(trials.of(BEFORE), rounds)
     assert (np.diff(rounds) >= 0.0).all()
     assert set(rounds) == set(np.arange(10) + 1.0)
     assert trials.sizes.tolist() == sizes
@@ -165,36 +164,30 @@ def fitted() -> PolyDomSearch:
 
 @pytest.fixture
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "N_TRIALS", 300)
+    monkeypatch.setattr(late_share, "N_TRIALS", 300)
 
 
 @pytest.mark.usefixtures("few_trials")
-def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSearch, tmp_path: Path) -> None:
-    """At each deadline: on one half of the rounds by merit, and on the other half they hold the promise."""
+def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_path: Path) -> None:
+    """At each deadline: neither the default times nor worst cases nor a neighbouring plan score more in time."""
     chosen = fitted.export(tmp_path / "b")
     target, times, allowed = fitted.target_, chosen.times, 1.0 - 0.99
-    half = planning.N_TRIALS // 2
-    sizes = [np.random.default_rng(k).choice(np.asarray(fitted.sizes_, dtype=np.float64), half) for k in (0, 1)]
-    one, other = (Trials.drawn(s, sizes[k].tolist(), k) for k, s in enumerate(halves(jittery())))
-    plans, guards = sorted(target.planned), [*planning.GUARDS]
-
-    def outcome(choice: Choice, trials: Trials) -> Simulated:
-        alone = changed(chosen, choices=(), planned=choice.planned, guarded=choice.guarded, typical=times.typical)
-        return simulate(alone, trials, choice.deadline, adapt=False)
+    recorded = Recorded.of_rounds(jittery(), fitted.sizes_)
+    plans = [*(target.planned[q] for q in sorted(target.planned)), times.worst]
 
     def merit(choice: Choice) -> tuple[float, float]:
-        late = outcome(choice, one)
-        return -max(late.missed - int(SHARE_OF_PROMISE * allowed * half), 0), late.score
+        alone = changed(chosen, choices=(), planned=choice.planned, guarded=choice.guarded, typical=times.typical)
+        outcome = simulate(alone, recorded.trials, choice.deadline, adapt=False)
+        return -max(recorded.late_bound(outcome) - allowed, 0.0), outcome.score
 
     assert len(times.choices) == N_OUTLOOKS
-    assert len({choice[1:] for choice in times.choices}) > 2
+    assert len({choice[1:] for choice in times.choices}) > 1
     for choice in times.choices:
-        assert outcome(choice, other).missed <= allowed * half
-        k, mine = plans.index(choice.planned.quantile), merit(choice)
-        assert choice.planned == target.planned[plans[k]]
-        assert choice.guarded in [target.planned[q] for q in guards]
-        beside = [target.planned[q] for q in plans[max(k - 1, 0) : k + 2]]
-        assert mine == max(merit(choice._replace(planned=planned)) for planned in beside)
+        mine = merit(choice)
+        assert mine[0] == 0.0
+        assert choice.planned in plans
+        assert mine >= merit(choice._replace(planned=times.worst, guarded=times.worst))
+        assert mine >= merit(choice._replace(planned=target.planned[0.9], guarded=target.guarded))
     assert times.planned == times.choices[-1].planned
     assert times.reference_seconds == target.reference_seconds > 0.0
     assert load_bundle(tmp_path / "b") == replace(chosen, folder=str(tmp_path / "b"))
@@ -220,7 +213,7 @@ def test_items_come_in_the_order_in_which_they_were_measured() -> None:
     trials = Trials.as_they_came(as_they_come(), 6)
 
     assert trials.of("a").tolist() == [1.0, 11.0, 21.0, 2.0, 12.0, 22.0]
-    assert trials.of(DISPATCH).tolist() == [101.0, 111.0, 121.0, 102.0, 112.0, 122.0]
+    assert trials.of(BEFORE).tolist() == [101.0, 111.0, 121.0, 102.0, 112.0, 122.0]
     assert trials.sizes.tolist() == [30.0, 10.0, 20.0, 30.0, 10.0, 20.0]
     assert trials.model_seconds.tolist() == [1001.0, 1011.0, 1021.0, 1002.0, 1012.0, 1022.0]
 
@@ -286,11 +279,11 @@ def test_replay_in_a_regime_plans_with_its_times(bundle: Bundle) -> None:
     trials = made_up(bundle, 100)
     trials = replace(trials, model_seconds=np.full(100, 25 * US))
 
-    there = simulate(replace(bundle, regimes={"cold": cold}), trials, 150 * US, regime="cold")
-    by_hand = simulate(replace(bundle, times=cold.times, models=replaced(bundle, seconds=models)), trials, 150 * US)
+    there = simulate(replace(bundle, regimes={"cold": cold}), trials, 150 * US, regime="cold", adapt=False)
+    by_hand = replace(bundle, times=cold.times, models=replaced(bundle, seconds=models))
 
-    assert there.answers == by_hand.answers
-    assert there.answers != simulate(bundle, trials, 150 * US).answers
+    assert there.answers == simulate(by_hand, trials, 150 * US, adapt=False).answers
+    assert there.answers != simulate(bundle, trials, 150 * US, adapt=False).answers
 
 
 def replaced(bundle: Bundle, *, seconds: tuple[float, ...]) -> tuple[ModelEntry, ...]:
@@ -304,4 +297,5 @@ def test_typical_items_take_the_medians(bundle: Bundle) -> None:
     typical = bundle.times.typical
     assert trials.of("d").tolist() == pytest.approx([typical.features[3](10.0), typical.features[3](20.0)])
     assert trials.of(STEP).tolist() == pytest.approx([typical.steps[0].cost(10.0)] * 2)
+    assert [trials.of(unit)[1] for unit in AROUND] == pytest.approx([cost(20.0) for cost in typical.around])
     assert trials.model_seconds.tolist() == pytest.approx([0.7 * 5 * US] * 2)

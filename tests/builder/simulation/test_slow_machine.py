@@ -13,7 +13,7 @@ import pytest
 from polydom_builder.simulation import Trials, simulate
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import AROUND
 from polydom_runtime.prediction import Policy
 from tests.bundle_parts import changed, unit_times
 from tests.draws import draws
@@ -38,35 +38,36 @@ def trials(seed: int) -> Trials:
     jitter = level * np.exp(rng.normal(0.0, 0.1, (7, N)))
     seconds = MICROSECONDS[:, None] * US * jitter[:6]
     seconds[:5] += (rng.random((5, N)) < 0.003) * rng.exponential(20 * US, (5, N))
-    return Trials((*NAMES, DISPATCH), np.ones(N), seconds, 5 * US * jitter[6])
+    before = after = 0.5 * seconds[5]
+    around = [before, np.zeros(N), after]
+    return Trials((*NAMES, *AROUND), np.ones(N), np.vstack([seconds[:5], around]), 5 * US * jitter[6])
 
 
 @cache
 def bundle() -> Bundle:
-    """Return a bundle by the times of other trials; `calm` is what the estimate rarely exceeds on these."""
+    """Return a bundle by the times of other trials."""
     seen = trials(0)
     whole = seen.seconds.sum(axis=0) + seen.model_seconds
     ratio = float(np.quantile(whole, 1.0 - PROMISE) / np.median(whole))
-    medians, model = np.median(seen.seconds, axis=1), float(np.median(seen.model_seconds))
+    units = np.vstack([seen.seconds[:5], seen.seconds[5:].sum(axis=0)])
+    medians, model = np.median(units, axis=1), float(np.median(seen.model_seconds))
     dispatch = microseconds((medians[5] * ratio + allowance(seen, ratio)) / US)
     worst = [microseconds(m * ratio / US) for m in medians[:5]]
 
     def at(quantile: float) -> object:
-        costs = [microseconds(s / US) for s in np.quantile(seen.seconds, quantile, axis=1)]
+        costs = [microseconds(s / US) for s in np.quantile(units, quantile, axis=1)]
         part = float(np.quantile(seen.model_seconds, quantile)) / (model * ratio)
         return unit_times(NAMES, costs[:5], (), costs[5], model_ratio=part)
 
     kinds = {"planned": at(0.6), "typical": at(0.5), "guarded": at(1.0 - PROMISE)}
     made = lattice_bundle(ACCURACIES, worst, models=model * ratio, dispatch=dispatch)
-    made = changed(made, **kinds, reference_seconds=model * ratio)
-    calm = float(np.quantile([a.slowdown for a in simulate(made, seen, DEADLINES[1]).answers], 0.999))
-    return changed(made, calm=calm)
+    return changed(made, **kinds, reference_seconds=model * ratio)
 
 
 def allowance(seen: Trials, ratio: float) -> float:
     """Return the seconds that some set takes, beyond `ratio` times its median, in one answer of a hundred."""
     parts: list[Floats] = [*seen.seconds[:5]]
-    rest = seen.seconds[5] + seen.model_seconds
+    rest = seen.seconds[5:].sum(axis=0) + seen.model_seconds
     sets = [sum(chosen, rest) for k in range(1, 6) for chosen in combinations(parts, k)]
     return max(float(np.quantile(times, 1.0 - PROMISE) - ratio * np.median(times)) for times in sets)
 
@@ -89,19 +90,11 @@ def test_without_the_estimate_they_are_more(policy: Policy) -> None:
 
 @pytest.mark.parametrize("deadline", DEADLINES)
 @pytest.mark.parametrize("policy", POLICIES)
-def test_on_the_machine_that_was_measured_nothing_is_lost(policy: Policy, deadline: float) -> None:
+def test_on_the_machine_that_was_measured_hardly_anything_is_lost(policy: Policy, deadline: float) -> None:
+    """In a slow spell the node learns that units are slower, and that they are not some items after its end."""
     with_it, without = (simulate(bundle(), trials(1), deadline, policy=policy, adapt=adapt) for adapt in (True, False))
 
-    assert with_it.score >= without.score - 0.0005
-
-
-def test_there_is_something_to_lose() -> None:
-    """If each spell counts as a slow-down, as it would without a level below which the estimate does not count."""
-    eager = changed(bundle(), calm=1.0)
-    lost = [simulate(b, trials(1), DEADLINES[0], policy="strict").score for b in (bundle(), eager)]
-
-    assert bundle().times.calm > 1.2
-    assert lost[0] > lost[1] + 0.001
+    assert with_it.score >= without.score - 0.003
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -110,4 +103,4 @@ def test_slow_machine_is_not_taken_for_slower_by_each_feature(policy: Policy) ->
     slow = simulate(bundle(), trials(1).slowed(2.0), 2 * DEADLINES[1], policy=policy)
     plain = simulate(bundle(), trials(1), DEADLINES[1], policy=policy)
 
-    assert slow.score > plain.score - 0.01
+    assert slow.score > plain.score - 0.015

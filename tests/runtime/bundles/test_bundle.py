@@ -61,13 +61,12 @@ def made_for_regimes() -> Bundle:
         Outlook(100 * US, 0.5, 1.0, (), 0.0),
         Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002),
     )
-    choices = (Choice(100 * US, hot.worst, hot.guarded, 1.5), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
-    hot = hot._replace(choices=choices, calm=1.25, outlook=outlook)
+    choices = (Choice(100 * US, hot.worst, hot.guarded), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
+    hot = hot._replace(choices=choices, outlook=outlook)
     more = CostFunction.of(30 * US)
     cold = hot.plus_dispatch(more)._replace(
         typical=replace(hot.typical, quantile=0.0).plus_dispatch(more),
         choices=(Choice(150 * US, hot.planned.plus_dispatch(more), hot.guarded.plus_dispatch(more)),),
-        calm=1.0,
         outlook=outlook[:1],
     )
     regimes: dict[Regime, RegimeTimes] = {
@@ -337,13 +336,12 @@ nan, inf = float("nan"), float("inf")
 def times(weight: float = 1.0, **changes: Any) -> UnitTimes:
     """Return times of the units of the small bundle."""
     worst = make_bundle()[0].times.worst
-    cost = worst.dispatch
-    object.__setattr__(cost := replace(cost), "weights", (weight,) * 6)  # past its own check
-    return replace(worst, **{"terms": (cost,) * 4, "dispatch": cost, **changes})
+    object.__setattr__(cost := replace(worst.after), "weights", (weight,) * 6)  # past its own check
+    return replace(worst, **{"terms": (cost,) * 4, "after": cost, **changes})
 
 
-def choices(*deadlines: float, calm: float = 1.0) -> tuple[Choice, ...]:
-    return tuple(Choice(deadline, times(), times(), calm) for deadline in deadlines)
+def choices(*deadlines: float) -> tuple[Choice, ...]:
+    return tuple(Choice(deadline, times(), times()) for deadline in deadlines)
 
 
 def outlook(deadline: float = 1e-4, score: float = 0.5, share: float = 0.0, late: float = 0.0, *names: str) -> Any:
@@ -414,9 +412,6 @@ def outlook(deadline: float = 1e-4, score: float = 0.5, share: float = 0.0, late
         ({"choices": choices(1e-4, 1e-4)}, "by rising deadline"),
         ({"choices": choices(2e-4, 1e-4)}, "by rising deadline"),
         ({"choices": choices(*(1e-4 * (k + 1) for k in range(101)))}, r"times\.choices must have 0 to 100 entries"),
-        ({"choices": choices(1e-4, calm=0.9)}, r"times\.choices\[0\]\.calm"),
-        ({"choices": choices(1e-4, calm=nan)}, r"times\.choices\[0\]\.calm"),
-        *(({"calm": calm}, r"times\.calm must be a float from 1 to") for calm in (0.99, nan, inf)),
         ({"outlook": outlook(score=nan)}, r"times\.outlook\[0\]\.score"),
         ({"outlook": outlook(share=1.5)}, r"times\.outlook\[0\]\.prior_share"),
         ({"outlook": outlook(late=-0.5)}, r"times\.outlook\[0\]\.late"),
@@ -455,7 +450,7 @@ def test_impossible_models_are_refused(changes: dict[str, Any], message: str) ->
         decode(encode(changed(bundle, models=(first._replace(**changes), *others))))
 
 
-ONE: list[Any] = [1, {"deadline": floats(1e-4), "planned": [0], "guarded": [0], "calm": floats(1.0)}]
+ONE: list[Any] = [1, {"deadline": floats(1e-4), "planned": [0], "guarded": [0]}]
 
 
 @pytest.mark.parametrize(
@@ -478,10 +473,10 @@ ONE: list[Any] = [1, {"deadline": floats(1e-4), "planned": [0], "guarded": [0], 
         ({"times__worst": -1}, r"times\.worst must be the number"),
         ({"times__worst": 0.0}, r"times\.worst must be the number"),
         ({"times__worst": True}, r"times\.worst must be the number"),
-        ({"times__calm": 1}, r"times\.calm must be a float"),
+        ({"times__reference_seconds": 1}, r"times\.reference_seconds must be a float"),
         ({"times__choices": [1, {**ONE[1], "planned": [4]}]}, r"times\.choices\[0\]\.planned must be the number"),
-        ({"times__choices": [1, {**ONE[1], "calm": b""}]}, r"times\.choices\.calm must be bytes of 1 float64"),
-        ({"times__choices": [1, {"deadline": floats(1e-4)}]}, r"times\.choices must be a map.*Got one without 'calm'"),
+        ({"times__choices": [1, {**ONE[1], "deadline": b""}]}, r"choices\.deadline must be bytes of 1 float64"),
+        ({"times__choices": [1, {"deadline": floats(1e-4)}]}, r"choices must be a map.*Got one without 'guarded'"),
         ({"times__choices": None}, r"times\.choices must be a list of 2"),
         ({"once": None}, "once must be a map of unit_times, origins, feature_sets"),
         ({"once__origins": []}, r"times\.origin must be the number of one of the 0 rows"),
@@ -510,7 +505,6 @@ def test_content_of_another_form_is_refused(changes: dict[str, Any], message: st
         ({"asleep": -1.0}, r"regimes\.cold\.asleep"),
         ({"asleep": inf}, r"regimes\.cold\.asleep"),
         ({"reference_seconds": nan}, r"regimes\.cold\.times\.reference_seconds"),
-        ({"calm": 0.5}, r"regimes\.cold\.times\.calm"),
         ({"choices": choices(1e-4, 1e-4)}, r"regimes\.cold\.times must have choices and outlooks by rising deadline"),
         ({"outlook": outlook(late=nan)}, r"regimes\.cold\.times\.outlook\[0\]\.late"),
     ],

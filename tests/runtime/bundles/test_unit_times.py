@@ -1,5 +1,7 @@
 """Times of units and their sums over sets, against sums written out."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,15 +20,15 @@ def times(draw: st.DrawFn) -> UnitTimes:
     users = draw(st.lists(st.integers(1, (1 << F) - 1), max_size=3))
     steps = [f"s{k}" for k in range(len(users))]
     terms = draw(st.lists(costs, min_size=F + len(users), max_size=F + len(users)))
-    return UnitTimes((*"abcdef", *steps), tuple(users), tuple(terms), draw(costs))
+    return UnitTimes((*"abcdef", *steps), tuple(users), tuple(terms), draw(costs), draw(costs), draw(costs))
 
 
 masks = st.integers(0, (1 << F) - 1)
 
 
 def summed(times: UnitTimes, mask: int, done: int = 0) -> np.ndarray:
-    """Return the weights of the features in `mask` and not in `done`, and of their steps, added one by one."""
-    total = np.zeros(6)
+    """Return the weights of the features in `mask` and not in `done`, their steps and waking, added one by one."""
+    total = np.array(times.waking.weights if mask and not done else ZERO.weights)
     for feature in members(mask & ~done):
         total += times.features[feature].weights
     for step in times.steps:
@@ -79,17 +81,30 @@ def test_scaled_times_and_more_of_dispatch(times: UnitTimes, factor: int) -> Non
 
     assert times.scaled(factor).of_set(0b101) == times.of_set(0b101) * factor
     assert times.plus_dispatch(more).of_set(0b11) == times.of_set(0b11) + more
-    assert times.plus_dispatch(more).features == times.features
+    assert times.plus_dispatch(more) == replace(
+        times, before=times.before + CostFunction.of(1.5), after=times.after + CostFunction.of(1.5)
+    )
+
+
+@given(times())
+def test_times_between_lie_between_in_every_unit(low: UnitTimes) -> None:
+    high = low.mapped(lambda cost: cost * 2.0 + CostFunction.of(4.0))
+
+    assert low.between(high, 0.25) == low.mapped(lambda cost: cost * 1.25 + CostFunction.of(1.0))
 
 
 def test_given_times_stand_by_name() -> None:
     times = UnitTimes.given(
         {"a": CostFunction.of(1.0), "b": CostFunction.of(2.0)},
         {"step": (("b",), CostFunction.of(4.0))},
-        dispatch=CostFunction.of(8.0),
+        before=CostFunction.of(1.0),
+        after=CostFunction.of(2.0),
+        waking=CostFunction.of(32.0),
+        dispatch=CostFunction.of(5.0),
         model=16.0,
     )
 
     assert times.steps == (StepTime("step", 0b10, CostFunction.of(4.0)),)
-    assert [times.of_set(mask)(1.0) for mask in range(4)] == [8.0, 9.0, 14.0, 15.0]
+    assert [cost(1.0) for cost in times.around] == [3.5, 32.0, 4.5]
+    assert [times.of_set(mask)(1.0) for mask in range(4)] == [8.0, 41.0, 46.0, 47.0]
     assert times.model == 16.0

@@ -16,12 +16,13 @@ import pytest
 from polydom_runtime import Predictor, Seams
 from polydom_runtime.binomial import SamplingPlan
 from polydom_runtime.bundles.index_file import DIGEST_FILE
-from polydom_runtime.certification.certificate import Certificate, Claim
+from polydom_runtime.certification.certificate import Certificate, Claim, MarginRange
 from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless, longest_pause
 from polydom_runtime.commands.certify import OPTIONS, plan_of, run
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.items.packed import write_packed
+from polydom_runtime.learning.margin import Margin, Runs
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import Sleeper
 from polydom_runtime.prediction import Prediction
@@ -283,9 +284,39 @@ def test_a_certificate_names_the_bundle(named: dict[str, str], line: str, certif
     assert line == str(found).splitlines()[-1]
 
 
+def test_certificate_states_the_margins_with_which_answers_were_planned() -> None:
+    """Those before each answer: what the last one made of it was not planned with."""
+    predictor = Scripted(late_at())
+    predictor.margin = Margin(0.05)  # type: ignore[attr-defined]
+    values = {1: 1.25, 2: 3.0, 3: 1.0, 59: 2.0}
+
+    def margin_moves(number: int) -> int:
+        predictor.margin.value = values.get(number, predictor.margin.value)  # type: ignore[attr-defined]
+        return 1000
+
+    predictor._nanoseconds = margin_moves
+    found = certified(predictor, TWENTIETH)
+
+    assert found.margin == MarginRange(1.0, 3.0, 1.0)
+    assert "all times were planned with a margin of 1.00 to 3.00, 1.00 at the end" in str(found)
+    assert certified(Scripted(late_at()), TWENTIETH).margin is None
+
+
+def test_certificate_states_the_promise_about_late_answers_in_a_row_and_its_outcome() -> None:
+    kept, broken = (
+        certified(Scripted(late_at(*late)), TWENTIETH, runs=Runs(1, 20)) for late in ((3, 23, 50), (3, 22, 23))
+    )
+
+    assert (kept.late_at_most, broken.late_at_most) == ((1, 20, 0, 1), (1, 20, 2, 2))
+    assert "late at most 1 of any 20 answers: kept, 1 in the worst case" in str(kept)
+    assert "late at most 1 of any 20 answers: broken, 2 too many, 2 in the worst case" in str(broken)
+    assert "late at most" not in str(certified(Scripted(late_at()), TWENTIETH))
+
+
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
-    found = certified(Scripted(late_at(5, 6, 300)), TWENTIETH)
+    found = certified(Scripted(late_at(5, 6, 300)), TWENTIETH, runs=Runs(1, 20))
+    found = replace(found, margin=MarginRange(1.0, 1.5, 1.25))
     return replace(found, context={"machine": {"device": "board"}, "load": "cpu:2"})
 
 
@@ -335,6 +366,9 @@ def test_a_certificate_that_cannot_be_written_says_so_and_leaves_nothing(
         {"looks": [[1, "x"]]},
         {"stopped": {}},
         {"context": {"load": math.inf}},
+        {"margin": {"smallest": 0.5, "largest": 1.0, "last": 1.0}},
+        {"margin": 1.0},
+        {"late_at_most": {"most": 1, "window": 0, "broken": 0, "worst": 1}},
     ],
 )
 def test_a_damaged_certificate_is_refused(change: dict[str, Any], certificate: Certificate, tmp_path: Path) -> None:
@@ -374,12 +408,15 @@ def test_the_command_certifies_a_bundle_and_stamps_what_it_depends_on(
     bundle_folder: Path, items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "certificate.json"
-    words = "--miss-rate 0.05 --confidence 0.95 --deadline 3600s --guard 5s --load cpu:1 --seed 7 --out"
+    words = (
+        "--miss-rate 0.05 --confidence 0.95 --deadline 3600s --guard 5s --load cpu:1 --seed 7 --late-at-most 1/20 --out"
+    )
 
     code = run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words.split(), str(out))).code
 
     found = Certificate.read(out)
     assert (code, found.verdict, found.items, found.deadline) == (0, "proven", 59, 3600.0)
+    assert (found.margin, found.late_at_most) == (MarginRange(1.0, 1.0, 1.0), (1, 20, 0, 0))
     assert capsys.readouterr().out == f"{found}\n"
     context = found.context
     digest = (bundle_folder / DIGEST_FILE).read_text().split()[0]
@@ -427,10 +464,14 @@ class Rehearsing(Scripted):
         super().__init__(lambda number: 1000, step_ns=10)
         self.rehearsed: list[int] = []
         self.asked: list[tuple[int, int]] = []
+        self.slack: list[float] = []
 
     def rehearse(self) -> None:
         self.clock.advance(seconds=300e-6)
         self.rehearsed.append(self.clock())
+
+    def use_slack(self, seconds: float) -> None:
+        self.slack.append(seconds)
 
     def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
         assert arrived_ns is not None
@@ -455,6 +496,8 @@ def test_certificate_at_a_period_is_of_items_that_come_after_a_sleep(rehearse: b
     waited = {called - due for due, called in predictor.asked[1:]}
     assert max(waited) < 1_000 if rehearse else min(waited) > 39_000
     assert (len(predictor.rehearsed) >= found.items) == rehearse
+    assert len(predictor.slack) == found.items
+    assert 0.008 < min(predictor.slack[1:]) <= max(predictor.slack) < 0.01
     assert "an item every 10 ms, asleep between, " + ("rehearsed" if rehearse else "not rehearsed") in str(found)
     found.write(tmp_path / "c.json")
     assert Certificate.read(tmp_path / "c.json") == found

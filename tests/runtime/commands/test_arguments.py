@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from polydom_runtime.__main__ import main
-from polydom_runtime.commands.arguments import duration, joules, positive, sizes
+from polydom_runtime.commands.arguments import duration, joules, positive, runs, sizes
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,17 @@ def test_number_that_is_not_positive_and_finite_is_refused(text: str) -> None:
 def test_size_must_be_finite() -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="LOW:HIGH"):
         sizes("1:1e400")
+
+
+@pytest.mark.parametrize(("text", "promise"), [("1/20", (1, 20)), ("0/1", (0, 1)), (" 3 / 1000", (3, 1000))])
+def test_late_answers_in_a_row_are_told_as_a_fraction(text: str, promise: tuple[int, int]) -> None:
+    assert runs(text) == promise
+
+
+@pytest.mark.parametrize("text", ["20/20", "21/20", "-1/20", "1", "1/2/3", "0.5/20", "1/x", "", "/", "1/2000000"])
+def test_late_answers_that_are_no_promise_are_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"must be m/K, such as 1/20, whole numbers with 0 <= m < K"):
+        runs(text)
 
 
 @pytest.mark.parametrize("words", [["--deadline", "-5ms"], ["--deadline=-5ms"], ["--deadline", "-.5ms"]])

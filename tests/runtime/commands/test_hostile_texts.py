@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,16 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.causes import report
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.commands.terminal import say, show
-from polydom_runtime.device.tune import RegimeTune, Tune
-from polydom_runtime.device.tune_file import this_machine, write_tune
 from polydom_runtime.findings import Finding, as_text
+from polydom_runtime.learning import learned_file
+from polydom_runtime.learning.learned_file import this_machine, write_learned
+from polydom_runtime.learning.learned_times import LearnedRow
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.bundle_parts import changed
 from tests.hostile_texts import HOSTILE, controls, printed, spoil, spoilt_bundle
 from tests.runtime.certification.test_certificate import certificate
 from tests.runtime.conftest import make_bundle
+from tests.runtime.learning.test_learned_file import learned_of
 from tests.runtime.records.test_metrics import ANSWER, Watched, traced
 
 __all__ = ["certificate"]
@@ -29,8 +32,8 @@ SPACE = "tests.runtime.node_space:space"
 
 LINES = {
     "info": "info B",
-    "info of a tune": "info B --tune tune",
-    "info of a tune of another machine": "info B --tune other",
+    "info of what was learned": "info B --learned learned",
+    "info of what was learned on another machine": "info B --learned other",
     "info of a file": "info items.npz",
     "info with keys": "info B --trust keys",
     "run": f"run B {SPACE} --items items.npz --record record --metrics-json - --metrics-prometheus m.prom",
@@ -67,11 +70,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bundle = load_bundle(spoilt_bundle(folder / "B"))
     write_packed(folder / "items.npz", [np.arange(5.0)])
     (folder / "keys").write_text(f"name: {HOSTILE}\n-----BEGIN PUBLIC KEY-----\n{HOSTILE}\n")
-    hot = RegimeTune((1e-6, 1e-6), (1e-6,) * len(bundle.models), (0.0,) * len(bundle.times.worst.names), 0.0)
-    machines = {"tune": this_machine(), "other": dict.fromkeys(this_machine(), HOSTILE)}
-    for name, machine in machines.items():
-        engines = tuple(model.engine for model in bundle.models)
-        write_tune(folder / name, Tune(bundle.sha256, machine, HOSTILE, (HOSTILE,), engines, {"hot": hot}))
+    rows = LearnedRow("hot", bundle.names[0], 2.0, 0.0, 9, 1e-6), LearnedRow("hot", 1, 2.0, 0.0, 9, 1e-6)
+    learned = replace(learned_of(bundle), began=HOSTILE, rows=rows)
+    for name, machine in {"learned": this_machine(), "other": dict.fromkeys(this_machine(), HOSTILE)}.items():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(learned_file, "this_machine", lambda board, machine=machine: machine)
+            write_learned(folder / name, learned, warnings=(HOSTILE,))
     for name, names in (("flight", ("a", "b", "c")), ("names", (HOSTILE, "b", "c"))):
         watched = Watched(changed(make_bundle()[0], names=names, classes=(HOSTILE, "yes")))
         with closing(FlightRecorder(folder / name, watched, 4)) as recorder:

@@ -23,6 +23,7 @@ from polydom_runtime.device.calibration import reference_models
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.probe import probe
 from polydom_runtime.items.packed import write_packed
+from polydom_runtime.learning.learned_file import read_learned
 from polydom_runtime.measuring import unit_bench
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.prediction import Prediction
@@ -111,7 +112,7 @@ def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFix
     assert "100 µs to 200 µs" in said
     assert "plans use the worst case of each feature's time" in said
     assert "times measured: hot; cold was never measured\n" in said
-    assert "  the shortest deadline for more than the prior is 18 µs: dispatch 1 µs, mean 12 µs, its model 5 µs" in said
+    assert "smallest items, is 18 µs: dispatch 1 µs, mean 12 µs, its model 5 µs" in said
 
 
 def test_info_counts_the_models_of_each_estimator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,13 +128,21 @@ def test_info_says_what_was_chosen_and_what_deadlines_buy(capsys: pytest.Capture
     said = capsys.readouterr().out
 
     assert (
-        "at 100 µs, plans use the worst case of each feature's time; a feature starts only if the 0.9 quantile" in said
+        "hot, at 100 µs: plans use the worst case of each feature's time; a feature starts only if the 0.9 quantile"
+        in said
     )
-    assert "at 200 µs, plans use the 0.8 quantile" in said
-    assert "a slow-down counts from 1.25 on" in said
+    assert "hot, at 200 µs: plans use the 0.8 quantile" in said
     assert "times measured: hot; rehearsed after 20 ms asleep, cold after 50 ms asleep" in said
-    assert "    200 µs  0.800  0.2 %   25.0 %  spread+mean" in said
-    assert "cold, after 50 ms asleep:" in said
+    assert "  hot          200 µs  0.800  0.2 %   ≤ 0.5 %   25 %  spread+mean" in said
+    assert ", cold (after 50 ms asleep):" in said
+
+
+def test_info_has_a_line_for_the_deadline_of_the_user(capsys: pytest.CaptureFixture[str]) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "format_1.bundle"
+    assert main(["info", str(golden), "--deadline", "150us"]) == 0
+    said = capsys.readouterr().out
+
+    assert "  hot          150 µs  0.675  0.12 %   ≤ 0.5 %   56 %  (between the lines beside it)" in said
 
 
 @pytest.mark.parametrize(
@@ -219,8 +228,6 @@ def test_info_says_that_greedy_promises_nothing(tmp_path: Path, capsys: pytest.C
         ["run", "BUNDLE", "tests.runtime.node_space:other", "--items", "ITEMS"],
         ["run", "BUNDLE", SPACE, "--items", "no_such_file.npz"],
         ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--deadline", "1ns"],
-        ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--tune", "no_such_file.tune"],
-        ["info", "BUNDLE", "--tune", "ITEMS"],
         ["tune", "BUNDLE", SPACE, "--items", "ITEMS", "--seconds", "0.1"],
     ],
 )
@@ -288,27 +295,59 @@ def test_measure_refuses_a_range_that_the_items_do_not_cover(
     assert "cover the sizes 3 to 5000" in capsys.readouterr().err
 
 
-def test_tune_writes_the_times_of_this_machine_and_run_and_info_use_them(
+def test_tune_writes_what_it_learned_and_run_and_info_use_it(
     bundle_folder: Path, items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tune, file = ["tune", str(bundle_folder), SPACE, "--items", str(items)], tmp_path / "pi.tune"
+    tune, file = ["tune", str(bundle_folder), SPACE, "--items", str(items)], tmp_path / "pi.learned"
     assert main([*tune, "--out", str(file), "--seconds", "0.2", "--period", "1ms"]) == 0
     said = capsys.readouterr().out
-    assert "3 models" in said
-    assert f"--tune {file}" in said
+    assert "learned on" in said
+    assert f"--learned {file}" in said
+    assert read_learned(file).circumstances.period == 0.001
 
-    assert main(["info", str(bundle_folder), "--tune", str(file)]) == 0
-    assert "tuned on" in capsys.readouterr().out
-    run = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "200us", "--tune", str(file)]
+    assert main(["info", str(bundle_folder), "--learned", str(file)]) == 0
+    assert "learned on" in capsys.readouterr().out
+    run = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "200us", "--learned", str(file)]
     assert main(run) == 0
-    assert "tuned on" in json.loads(capsys.readouterr().out.splitlines()[-1])["summary"]["costs"]
+    assert "answers showed here" in json.loads(capsys.readouterr().out.splitlines()[-1])["summary"]["costs"]
     assert main([*run, "--supervised"]) == 2
-    assert "without --tune" in capsys.readouterr().err
+    assert "without --learned" in capsys.readouterr().err
+
+
+def test_run_writes_what_it_learned_and_begins_with_it_the_next_time(
+    bundle_folder: Path, items: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "node.learned"
+    run = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "200us", "--learned", str(file)]
+    assert main(run) == 0
+    assert not file.exists()  # back to back there is no slack
+
+    assert main([*run, "--period", "5ms"]) == 0
+    first = read_learned(file)
+    assert main([*run, "--period", "5ms"]) == 0
+    second = read_learned(file)
+
+    assert first.learned.answers > 0
+    assert second.learned.answers > first.learned.answers
+    assert first.learned.began == second.learned.began
+    assert second.circumstances.period == 0.005
+
+
+def test_learned_file_of_no_use_is_said_and_replaced(
+    bundle_folder: Path, items: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "node.learned"
+    file.write_bytes(b"cut")
+    run = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "200us", "--learned", str(file)]
+
+    assert main([*run, "--period", "5ms"]) == 0
+    assert caplog.records[0].getMessage().startswith(f"plans begin with the shipped times. {file}")
+    assert read_learned(file).learned.answers > 0
 
 
 def test_tune_file_stands_beside_its_bundle_unless_told_otherwise(bundle_folder: Path, items: Path) -> None:
     assert main(["tune", str(bundle_folder), SPACE, "--items", str(items), "--seconds", "0.2", "--period", "1ms"]) == 0
-    assert bundle_folder.with_suffix(".tune").is_file()
+    assert bundle_folder.with_suffix(".learned").is_file()
 
 
 def test_doctor_prints_findings_and_its_exit_code_tells(

@@ -18,10 +18,12 @@ from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.tally import Tally
 from polydom_runtime.delivery.install import install
 from polydom_runtime.delivery.releases import current_release
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
+from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
 from tests.bundle_parts import changed
@@ -305,6 +307,73 @@ def test_late_answers_are_counted_by_reason_and_by_how_late_they_were(
     assert (sum(reasons.values()), shares) == (12, {"more than 10": 12})
 
 
+@pytest.mark.parametrize("more", [[], ["--supervised"], ["--follow"]], ids=["plain", "supervised", "follow"])
+def test_broken_promise_is_said_in_words_with_its_chance(
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4], command[command.index(HOUR)] = "tests.runtime.commands.test_run:old", "1ms"
+    assert main([*command, *more]) == 0
+    said = capsys.readouterr()
+
+    promise: Any = summary_of(said.out)["promise"]
+    assert (promise["kept"], promise["late"], promise["paused"], promise["promised"]) == (False, 12, 12, 0.01)
+    assert promise["text"] in said.err
+    assert "12 of 12 answers were late, 100 %; promised is at most 1 %." in promise["text"]
+    assert "12 of them would be late by any plan" in promise["text"]
+
+
+def test_kept_promise_is_told_in_the_summary_alone(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 0
+    said = capsys.readouterr()
+
+    promise: Any = summary_of(said.out)["promise"]
+    assert promise["text"].startswith("The promise was kept: 0 of ")
+    assert said.err == ""
+
+
+def test_late_answers_through_pauses_are_counted_over_all_bundles() -> None:
+    """A new bundle has a margin of its own, which counts from 0."""
+    bundle, _ = make_bundle()
+    tally, late = Tally(1e-3, bundle), Prediction("yes", (), 0.5, 2_000_000, False, "planned")
+    for paused in (1, 1, 2, 0, 1):
+        tally.add(late, "yes", paused)
+
+    assert (tally.kept.late, tally.kept.paused) == (5, 3)
+
+
+def test_broken_promise_about_late_answers_in_a_row_is_said(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4], command[command.index(HOUR)] = "tests.runtime.commands.test_run:old", "1ms"
+    assert main([*command, "--late-at-most", "2/10"]) == 0
+    said = capsys.readouterr()
+
+    text = "late at most 2 of any 10 answers: broken, 10 too many, 10 in the worst case"
+    promise = {"most": 2, "window": 10, "broken": 10, "worst": 10, "text": text}
+    assert summary_of(said.out)["late_at_most"] == promise
+    assert text in said.err
+
+
+@pytest.mark.parametrize("more", [[], ["--supervised"], ["--follow"]], ids=["plain", "supervised", "follow"])
+def test_kept_promise_about_late_answers_in_a_row_is_in_the_summary(
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, *more, "--late-at-most", "1/20"]) == 0
+    said = capsys.readouterr()
+
+    promise: Any = summary_of(said.out)["late_at_most"]
+    assert promise["text"] == "late at most 1 of any 20 answers: kept, 0 in the worst case"
+    assert promise["text"] not in said.err
+
+
+def test_without_a_promise_about_late_answers_in_a_row_there_is_none(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command) == 0
+
+    assert summary_of(capsys.readouterr().out)["late_at_most"] is None
+
+
 def old() -> Iterator[Any]:
     """Yield items that arrived a minute ago."""
     for _ in range(12):
@@ -432,7 +501,7 @@ def test_release_that_is_worse_than_promised_is_rolled_back(tmp_path: Path) -> N
     assert current_release(tmp_path / "root").digest == digests[0]
 
 
-@pytest.mark.parametrize("wrong", [["--follow", "--tune", "x.tune"], ["--trial", "-1"]])
+@pytest.mark.parametrize("wrong", [["--supervised", "--learned", "x"], ["--trial", "-1"]])
 def test_options_of_updates_that_cannot_be(
     wrong: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

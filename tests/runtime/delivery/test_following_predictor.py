@@ -16,6 +16,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.delivery import following_predictor
 from polydom_runtime.delivery.background import Pace
 from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
+from polydom_runtime.learning.learned_file import Learned, read_learned
 from polydom_runtime.predictor import Predictor, Seams
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle, write
@@ -31,6 +32,7 @@ class Node:
         self.folder, self.world = folder, world
         self.changes: list[Single] = []
         self.sent_back: list[str] = []
+        self.handed_on: list[Learned | None] = []
         self.install("first")
         self.make: Callable[[], Single] = lambda: Predictor(
             load_bundle(folder), world.space, deadline=DEADLINE, seams=Seams(clock=world.clock)
@@ -43,11 +45,15 @@ class Node:
         shutil.rmtree(self.folder, ignore_errors=True)
         new.rename(self.folder)
 
+    def make_another(self, learned: Learned | None) -> Single:
+        self.handed_on.append(learned)
+        return self.make()
+
     def following(self, **options: Any) -> FollowingPredictor:
         return FollowingPredictor(
             self.make(),
             self.folder,
-            lambda: self.make(),
+            self.make_another,
             on_change=self.changes.append,
             on_sent_back=self.sent_back.append,
             clock=self.world.clock,
@@ -97,6 +103,24 @@ def test_answers_are_of_the_bundle_in_the_folder(following: FollowingPredictor, 
     assert (before, waiting, label(following)) == ("first", "first", "second")
     assert following.reloads == (1, 0, 0, "")
     assert node.changes == [following.current]
+
+
+def test_new_bundle_begins_with_what_was_learned_and_learns_on(following: FollowingPredictor, node: Node) -> None:
+    first = following.bundle
+    for _ in range(9):
+        following.predict_one(ITEM)
+        following.use_slack(0.01)
+    node.install("second")
+    looked(following, node)
+    (learned,) = node.handed_on
+
+    assert learned is not None
+    assert learned.is_of(first)
+    assert learned.answers == 9
+    assert following.learned is None
+    following.use_slack(0.01)
+    following.save_learned(node.folder.with_name("node.learned"))
+    assert read_learned(node.folder.with_name("node.learned")).learned.is_of(following.bundle)
 
 
 def test_answer_is_explained_by_the_bundle_that_gave_it(following: FollowingPredictor, node: Node) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import CostOrigin, Outlook, RegimeTimes
-from polydom_runtime.describing.description import outlook_text
+from polydom_runtime.bundles.bundle_times import Choice, CostOrigin, Outlook, RegimeTimes
+from polydom_runtime.describing.outlook_table import outlook_table, outlook_text, shortcomings
 from polydom_runtime.describing.promise_text import regimes_text
 from polydom_runtime.describing.time_bounds import first_answer
 from polydom_runtime.exceptions import DeadlineError
@@ -18,6 +18,9 @@ from tests.runtime.conftest import make_bundle
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 
 SCORES = [0.5, 0.6, 0.8, 0.9]
+
+SHORTEST = "the shortest deadline for more than the prior, with the smallest items, is"
+TOO_LARGE = "99 % or more of the items are too large to get more than the prior"
 
 
 @pytest.fixture
@@ -55,13 +58,13 @@ def test_first_answer_is_the_shortest_deadline_at_which_the_node_uses_a_feature(
     assert bool(answer.features) == (deadline > 37.0)
     first = first_answer(bundle)
     assert first is not None
-    assert first == (("a",), *map(pytest.approx, (2 * US, 30 * US, 5 * US, 2 * US)))
+    assert first == (("a",), *map(pytest.approx, (2 * US, 0.0, 30 * US, 5 * US, 2 * US)))
     assert str(first) == "37 µs: dispatch 2 µs, a 30 µs, its model 5 µs"
 
 
 def test_first_answer_is_not_before_the_deadlines_that_a_node_refuses(bundle: Bundle) -> None:
     guarded = replace(bundle.times.worst.scaled(0.01), model_ratio=0.01)
-    long_tail = replace(bundle.times.worst, dispatch=bundle.times.worst.dispatch * 30.0)
+    long_tail = replace(bundle.times.worst, after=microseconds(59.0))
     refused = changed(bundle, planned=guarded, guarded=guarded, worst=long_tail)
     first = first_answer(refused)
 
@@ -114,36 +117,79 @@ def test_first_answer_of_a_bundle_with_costs_of_sets_takes_these(bundle: Bundle)
     assert (first.seconds, first.feature) == pytest.approx((60 * US, 53 * US))
 
 
-def test_table_has_a_part_for_each_regime(bundle: Bundle) -> None:
-    assert outlook_text(with_regimes(with_outlook(bundle))).splitlines() == [
-        "hot, items back to back:",
-        "  deadline  score   late    prior  most answers by",
-        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
-        "     50 µs  0.520  0.1 %   99.5 %  (prior)",
-        "    100 µs  0.750  0.4 %   25.0 %  b+a",
-        "  the shortest deadline for more than the prior is 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
-        "  warning: deadlines up to 50 µs only get the prior",
-        "rehearsed, after 20 ms asleep:",
-        "  deadline  score   late    prior  most answers by",
-        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
-        "     50 µs  0.520  0.1 %   99.5 %  (prior)",
-        "    100 µs  0.750  0.4 %   25.0 %  b+a",
-        "  the shortest deadline for more than the prior is 47 µs: dispatch 2 µs, a 30 µs, its model 15 µs",
-        "  warning: deadlines up to 50 µs only get the prior",
-        "cold, after 20 ms asleep:",
-        "  deadline  score   late    prior  most answers by",
-        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
-        "  the shortest deadline for more than the prior is 147 µs: dispatch 102 µs, a 30 µs, its model 15 µs",
-        "  warning: deadlines up to 30 µs only get the prior",
+def test_first_answer_is_by_the_times_that_are_guarded_at_its_own_deadline(bundle: Bundle) -> None:
+    """At 30 µs 55.5 µs are needed, from 60 µs on 37 µs, and in between there is a deadline that is just enough."""
+    worst, short = bundle.times.worst, replace(bundle.times.worst.scaled(1.5), model_ratio=1.5)
+    choices = Choice(30 * US, short, short), Choice(60 * US, worst, worst)
+    guarded = changed(bundle, worst=worst.scaled(4.0), choices=choices)
+
+    first = first_answer(guarded)
+
+    assert first is not None
+    again = guarded.at(first.seconds).times.guarded
+    assert first.seconds == pytest.approx(again.of_set(1)(1.0) + 5 * US * again.model_ratio, rel=0.01)
+    assert 37 * US < first.seconds < 55 * US
+
+
+def test_table_names_the_regime_and_the_promise_on_each_line(bundle: Bundle) -> None:
+    assert outlook_text(with_regimes(with_outlook(changed(bundle, late=0.003)))).splitlines() == [
+        "expected answers hot (items back to back), rehearsed (after 20 ms asleep), cold (after 20 ms asleep):",
+        "  regime     deadline  score   late  promised   prior  most answers by",
+        "  hot           30 µs  0.500    0 %   ≤ 0.3 %   100 %  (prior)",
+        "  hot           50 µs  0.520  0.1 %   ≤ 0.3 %  99.5 %  (prior)",
+        "  hot          100 µs  0.750  0.4 %   ≤ 0.3 %    25 %  b+a",
+        "  rehearsed     30 µs  0.500    0 %   ≤ 0.3 %   100 %  (prior)",
+        "  rehearsed     50 µs  0.520  0.1 %   ≤ 0.3 %  99.5 %  (prior)",
+        "  rehearsed    100 µs  0.750  0.4 %   ≤ 0.3 %    25 %  b+a",
+        "  cold          30 µs  0.500    0 %   ≤ 0.3 %   100 %  (prior)",
+        "  pauses of the machine, which no plan avoids, are not among these answers",
+        f"  hot: {SHORTEST} 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
+        f"  warning: hot: at deadlines up to 50 µs, {TOO_LARGE}",
+        "  warning: hot: the replays were late more often than the promised 0.3 %: 0.4 % at 100 µs",
+        f"  rehearsed: {SHORTEST} 47 µs: dispatch 2 µs, a 30 µs, its model 15 µs",
+        f"  warning: rehearsed: at deadlines up to 50 µs, {TOO_LARGE}",
+        "  warning: rehearsed: the replays were late more often than the promised 0.3 %: 0.4 % at 100 µs",
+        f"  cold: {SHORTEST} 147 µs: dispatch 102 µs, a 30 µs, its model 15 µs",
+        f"  warning: cold: at deadlines up to 30 µs, {TOO_LARGE}",
     ]
 
 
 def test_table_of_a_bundle_without_an_outlook_has_the_shortest_deadline(bundle: Bundle) -> None:
     assert outlook_text(bundle).splitlines() == [
-        "hot, items back to back:",
-        "  the shortest deadline for more than the prior is 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
+        "expected answers hot (items back to back):",
+        f"  hot: {SHORTEST} 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
     ]
-    assert "no set scores higher than the prior" in outlook_text(changed(bundle, prior=(0, 0.95)))
+    assert "hot: no set scores higher than the prior" in outlook_text(changed(bundle, prior=(0, 0.95)))
+
+
+def test_deadline_of_ones_own_has_a_line_between_those_that_were_replayed(bundle: Bundle) -> None:
+    told = with_outlook(bundle)
+    known = outlook_table(told).rows
+
+    asked = [outlook_table(told, deadline * US).rows for deadline in (20.0, 50.0, 70.71067811865476, 300.0)]
+
+    assert [len(rows) for rows in asked] == [3, 3, 4, 4]
+    assert asked[0] == asked[1] == known
+    assert asked[2][2] == ("hot", "70.7 µs", "0.635", "0.25 %", "≤ 1 %", "62 %", "(between the lines beside it)")
+    assert asked[3][3] == ("hot", "300 µs", "0.750", "0.4 %", "≤ 1 %", "25 %", "(as the line before)")
+
+
+def test_shortest_deadline_does_not_contradict_a_line_with_answers_before_it(bundle: Bundle) -> None:
+    """Units that are quicker than guarded leave time for a set at a shorter deadline."""
+    early = changed(bundle, outlook=(Outlook(32 * US, 0.52, 0.7, ("a",), 0.0),))
+
+    assert "its model 5 µs; below, answers get more only where units are quicker than that" in outlook_text(early)
+
+
+def test_deadlines_that_are_of_no_use_are_those_before_the_first_one_of_use(bundle: Bundle) -> None:
+    """A longer deadline may be planned more carefully, and get the prior again."""
+    rows = with_outlook(bundle).times.outlook
+    again = Outlook(150 * US, 0.5, 1.0, (), 0.0)
+
+    assert [*shortcomings("hot", (*rows, again), 0.01)] == [f"hot: at deadlines up to 50 µs, {TOO_LARGE}"]
+    assert [*shortcomings("cold", rows[2:], 0.003)] == [
+        "cold: the replays were late more often than the promised 0.3 %: 0.4 % at 100 µs"
+    ]
 
 
 def test_table_of_estimated_times_says_whose_they_are(bundle: Bundle) -> None:
@@ -151,7 +197,7 @@ def test_table_of_estimated_times_says_whose_they_are(bundle: Bundle) -> None:
 
     assert "a board" not in outlook_text(measured)
     assert outlook_text(estimated).splitlines()[-1] == (
-        "all of this is for a board, estimated: on a slower machine, more answers are the prior"
+        "  all of this is for a board, estimated: on a slower machine, more answers are the prior"
     )
 
 

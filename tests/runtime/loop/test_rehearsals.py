@@ -37,6 +37,7 @@ class Stage:
         self.answers: list[Prediction] = []
         self.calls: list[int] = []
         self._takes, self._work, self._oversleep, self._sleeps = takes, work, oversleep, 0
+        self.waits = 0
 
     def sleep(self, seconds: float) -> None:
         late = self._oversleep[self._sleeps % len(self._oversleep)]
@@ -68,11 +69,21 @@ class Stage:
             PERIOD * 1e-9,
             lambda number, item, prediction: None,
             clock=self.clock,
-            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0, preemptions=lambda: 0),
+            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: self.waits, preemptions=lambda: 0),
             collector=NO_COLLECTOR,
             **options,
         )
         return monitor, monitor.run()
+
+    def arriving(self, times: Sequence[int]) -> Iterator[int]:
+        """Yield one item to warm up with, then an item at each time: wait for those that have not come yet."""
+        yield -1
+        start = self.clock.now_ns // PERIOD * PERIOD
+        for number, time in enumerate(start + after for after in times):
+            if self.clock.now_ns < time:
+                self.waits += 1
+                self.clock.now_ns = time
+            yield number
 
     @property
     def gaps(self) -> list[int]:
@@ -202,3 +213,34 @@ def test_loop_rests_from_rehearsals_while_others_take_the_processor() -> None:
     assert summary.rehearsals.skipped_since == {CROWDED_OUT: summary.rehearsals.skipped}
     assert summary.rehearsals.skipped >= REST
     assert monitor.rehearsals.fit
+
+
+def test_rehearsal_ends_before_an_item_that_the_source_waits_for_if_its_time_can_be_foreseen() -> None:
+    """Items come in the middle of each period, up to 200 µs early or late."""
+    came = [(k + 9) * PERIOD + PERIOD // 2 + (0, 100, -100)[k % 3] * US for k in range(60)]
+    stage = Stage()
+    stage.run(stage.arriving(came))
+
+    assert min(stage.gaps[2:16]) > MS  # nothing is foreseen yet
+    assert max(stage.gaps[20:]) < MS
+    assert max(answer.waited_ns for answer in stage.answers[1:]) < 5 * US
+
+
+@pytest.mark.parametrize("change", [-2 * MS, 2 * MS])
+def test_item_that_comes_when_it_was_not_foreseen_is_answered_and_nothing_is_foreseen_then(change: int) -> None:
+    came = [(k + 9) * PERIOD + PERIOD // 2 + (change if k >= 30 else 0) for k in range(45)]
+    stage = Stage()
+    _, summary = stage.run(stage.arriving(came))
+
+    assert summary.counts.answered == 46
+    assert max(stage.gaps[20:30]) < MS
+    assert min(stage.gaps[32:]) > MS
+
+
+def test_items_that_come_at_random_are_not_foreseen() -> None:
+    came = [(k + 9) * PERIOD + PERIOD // 2 + (k * 7919) % 3000 * US for k in range(60)]
+    stage = Stage()
+    stage.run(stage.arriving(came))
+
+    assert min(stage.gaps[2:]) > MS
+    assert max(answer.waited_ns for answer in stage.answers[2:]) < 5 * US

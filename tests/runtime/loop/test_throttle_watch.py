@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from polydom_runtime.device.board import Board
+from polydom_runtime.learning.slowdown import SLOW, Slowdown
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
-from polydom_runtime.policy.failures import SLOW, Slowdown
 from polydom_runtime.testing import ManualClock
 
 

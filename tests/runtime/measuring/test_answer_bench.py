@@ -12,13 +12,15 @@ from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.exceptions import FeatureError, MeasurementError
 from polydom_runtime.measuring.answer_bench import (
+    AnswerBench,
     ModelBench,
     ModelTimes,
     added_after_sleep,
     model_quantiles,
     run_exported,
 )
-from polydom_runtime.measuring.stopwatch import Switches, Timers
+from polydom_runtime.measuring.stopwatch import Stopwatch, Switches, Timers
+from polydom_runtime.measuring.unit_bench import EmptyAnswer
 from polydom_runtime.testing import ManualClock
 
 US = 1e-6
@@ -43,7 +45,7 @@ class Machine:
 
     def sleep(self, seconds: float) -> None:
         self.sleeps.append(seconds)
-        self.cold = {"step", "a", "b", "c", "model", "dispatch"}
+        self.cold = {"step", "a", "b", "c", "model", "before"}
 
     def timed(self, name: str, seconds: float, result: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def run(x: Any) -> Any:
@@ -59,6 +61,10 @@ class Machine:
             return 0
 
         return run
+
+    def empty(self) -> EmptyAnswer:
+        """Return answers that take 9 µs until the first decision."""
+        return EmptyAnswer(FeatureSpace([Feature("a", len)], size=self.timed("before", 9 * US, len)), self.clock)
 
     def bench(self, **options: Any) -> ModelBench:
         step = Step("step", self.timed("step", 7 * US, lambda x: x))
@@ -81,11 +87,10 @@ def machine() -> Machine:
 
 
 def test_each_part_of_an_answer_is_timed_and_the_step_apart_from_its_features(machine: Machine) -> None:
-    bench = machine.bench(dispatch=lambda item: machine.spend("dispatch", 9 * US))
-    answers = bench.hot(FOREVER, 4)
+    answers = machine.bench().hot(FOREVER, 4)
 
-    nan = math.nan
-    by_model = {0: [nan, 1, nan, nan, 9, 10], 1: [7, 1, 2, nan, 9, 15], 2: [7, nan, 2, 4, 9, 20]}
+    nan, around = math.nan, [math.nan] * 3
+    by_model = {0: [nan, 1, nan, nan, *around, 10], 1: [7, 1, 2, nan, *around, 15], 2: [7, nan, 2, 4, *around, 20]}
     for model, row in zip(answers.models.tolist(), answers.seconds, strict=True):
         assert row / US == pytest.approx(by_model[model], nan_ok=True)
 
@@ -133,6 +138,57 @@ def test_pauses_do_not_count(machine: Machine) -> None:
 
     assert hot / US == pytest.approx([10, 15, 20])
     assert bench.stopwatch.taken().pauses.processor_share < 0.05
+
+
+def test_after_a_sleep_what_the_first_feature_takes_longer_is_waking(machine: Machine) -> None:
+    """The first of all features takes 3 µs longer, also after a rehearsal. The quickest one comes first."""
+    is_first = False
+
+    def size(x: Any) -> int:
+        nonlocal is_first
+        is_first = bool(machine.sleeps)
+        return len(x)
+
+    def timed(name: str, seconds: float) -> Feature:
+        def run(x: Any) -> list[float]:
+            nonlocal is_first
+            machine.spend(name, seconds + (3 * US if is_first else 0.0))
+            is_first = False
+            return [0.0]
+
+        return Feature(name, run)
+
+    space = FeatureSpace([timed("slow", 5 * US), timed("quick", 1 * US), timed("slowest", 9 * US)], size)
+    timers = Timers(machine.clock, lambda: machine.processor_ns, lambda: Switches(0, 0), machine.sleeps.append)
+    bench = AnswerBench(space, [np.ones(n) for n in (3, 5, 7)], [], Stopwatch(timers), timers, seed=0)
+
+    hot = np.array([bench.answer(k, "hot", 0.0) for k in (0, 1, 2)])
+    bench.learn_usual_times(hot)
+    asleep = np.array([bench.answer(k, regime, 0.02) for regime in ("cold", "rehearsed") for k in (0, 1, 2)])
+
+    assert hot[:, 2:] / US == pytest.approx(np.tile([5.0, 1.0, 9.0, 1e-3, 1e-6, 1e-3], (3, 1)))
+    assert asleep[:, 2:] / US == pytest.approx(np.tile([5.0, 1.0, 9.0, 1e-3, 3.0 + 1e-6, 1e-3], (6, 1)))
+
+
+@pytest.mark.parametrize("slow_end", [False, True])
+def test_pause_is_taken_from_the_longer_part_of_an_empty_answer(machine: Machine, slow_end: bool) -> None:
+    """Before the first decision an answer takes 9 µs, and at the end 2; somewhere there is a pause of a millisecond."""
+    empty, readings = machine.empty(), 0
+    stopwatch = Stopwatch(Timers(lambda: machine.clock(), lambda: machine.processor_ns, lambda: Switches(0, 0)))
+
+    def clock() -> int:
+        nonlocal readings
+        readings += 1
+        if readings == 3:  # the last one of an answer, at its end
+            machine.pause = 1e-3 if slow_end else 0.0
+            machine.spend("after", 2 * US)
+        return machine.clock()
+
+    empty.predictor._clock = clock
+    machine.pause = 0.0 if slow_end else 1e-3
+
+    assert np.array(empty.timed(5 * [0], stopwatch)) / US == pytest.approx([9.0, 1e-6, 2.0])
+    assert stopwatch.taken().pauses.lengths == pytest.approx([1e-3])
 
 
 def test_few_rounds_are_judged_by_the_spread_of_all_models_together() -> None:

@@ -17,9 +17,9 @@ from polydom_runtime.measuring.stopwatch import Disturbances
 from tests.bundle_parts import floats
 
 FACTS = SamplesHeader(
-    ("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"}, ("linear",), 0.02
+    ("mean", "(before)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"}, ("linear",), 0.02
 )
-SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75, 2)
+SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5], 1.5, [0.25]), 7, 0.75, 2)
 
 
 def rounds(count: int = 20) -> np.ndarray:
@@ -69,7 +69,7 @@ def test_samples_come_back(costs: Path) -> None:
     assert samples.units == FACTS.units
     assert samples.n_rounds == 40
     assert np.array_equal(samples.of("mean")[1, :20], rounds()[:, 1])
-    assert np.array_equal(samples.typical_of("(dispatch)")[0, :20], rounds()[:, 6])
+    assert np.array_equal(samples.typical_of("(before)")[0, :20], rounds()[:, 6])
     assert np.array_equal(samples.kernels["timer"][:20], rounds()[:, 8])
     assert samples.machine == {"device": "a board", "celsius_after": 50.0}
     assert (samples.fingerprint, samples.stopped) == ("f" * 64, "enough")

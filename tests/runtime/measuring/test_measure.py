@@ -9,7 +9,7 @@ import pytest
 
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, MIN_SECONDS, WAKING, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.item_sizes import chosen_items, spread_by_size
 from polydom_runtime.measuring.journal import FileJournal
@@ -40,13 +40,15 @@ def world() -> World:
 def test_each_unit_gets_its_own_time(world: World) -> None:
     samples = measure(world.space, ITEMS, n_sizes=8, rounds=12, clock=world.clock)
 
-    assert samples.units == ("half", "mean", "spread", "ends", DISPATCH)
+    assert samples.units == ("half", "mean", "spread", "ends", BEFORE, WAKING, AFTER)
     assert samples.sizes.tolist() == sorted(samples.sizes)
     assert len(samples.sizes) == 8
-    assert samples.seconds.shape == (5, 8, 12)
+    assert samples.seconds.shape == (7, 8, 12)
     for unit, seconds in world.seconds.items():
         assert np.allclose(samples.of(unit), seconds, rtol=1e-2)
-    assert (samples.of(DISPATCH) < 1e-8).all()
+    assert (samples.of(BEFORE) < 1e-8).all()
+    assert (samples.of(AFTER) < 1e-8).all()
+    assert (samples.of(WAKING) == MIN_SECONDS).all()
 
 
 def test_short_calls_are_timed_in_blocks_too(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace
 from polydom_runtime.exceptions import FeatureError, MeasurementError
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, WAKING, CostSamples, ItemSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.item_sizes import drawn_items
 from polydom_runtime.measuring.journal import FileJournal
@@ -28,6 +28,7 @@ from tests.runtime.measuring.fragile_journal import FragileJournal, Killed
 
 ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500, 30, 40)]
 COLD, FIRST = 7e-6, 9e-6
+WHOLE_ASLEEP = ASLEEP_ANSWERS // len(ITEMS) * len(ITEMS)  # only whole rounds of the items are kept
 
 
 class SleepyWorld(World):
@@ -80,7 +81,7 @@ def world(bare_machine: None, monkeypatch: pytest.MonkeyPatch) -> SleepyWorld:
 
 
 def test_cold_units_take_longer_and_rehearsed_ones_do_not(world: SleepyWorld) -> None:
-    """Of a cold answer, "mean" and its step come first, which are the quickest. What they take longer is dispatch."""
+    """Of a cold answer, "mean" and its step come first, which are the quickest. What they take longer is waking."""
     samples = world.measured()
 
     assert set(samples.items) == {"hot", "rehearsed", "cold"}
@@ -90,8 +91,10 @@ def test_cold_units_take_longer_and_rehearsed_ones_do_not(world: SleepyWorld) ->
             expected = seconds if unit in ("half", "mean") else seconds + added
             assert np.allclose(answers.seconds[samples.units.index(unit)], expected, rtol=1e-2)
         assert np.allclose(answers.models["a model"], 2e-6 + added, rtol=1e-2)
-        dispatch = answers.seconds[samples.units.index(DISPATCH)]
-        assert np.allclose(dispatch, FIRST + 2 * COLD if regime == "cold" else 0.0, atol=1e-7)
+        before, waking, after = (answers.seconds[samples.units.index(unit)] for unit in (BEFORE, WAKING, AFTER))
+        assert np.allclose(waking, FIRST + 2 * COLD if regime == "cold" else 0.0, atol=1e-7)
+        assert (before < 1e-7).all()
+        assert (after < 1e-7).all()
     assert (samples.of("mean") < 11e-6).all()
 
 
@@ -113,16 +116,16 @@ def test_items_are_answered_as_they_come(world: SleepyWorld) -> None:
     hot, cold = samples.items["hot"], samples.items["cold"]
 
     assert sorted(hot.sizes) == sorted(len(item) for item in ITEMS)
-    assert hot.seconds.shape == (5, len(ITEMS), MAX_HOT_ROUNDS)
+    assert hot.seconds.shape == (7, len(ITEMS), MAX_HOT_ROUNDS)
     assert cold.sizes.tolist() == hot.sizes.tolist()[: len(cold.sizes)]
 
 
-def test_some_hundred_items_are_drawn(world: SleepyWorld) -> None:
-    items = [np.ones(n) for n in range(1, 1000)]
+def test_a_thousand_items_are_drawn(world: SleepyWorld) -> None:
+    items = [np.ones(n) for n in range(1, 3000)]
     hot = world.measured(items, seconds=1e4).items["hot"]
 
     assert len(set(hot.sizes)) == len(hot.sizes) == MAX_ITEMS
-    assert 400 < np.median(hot.sizes) < 600
+    assert 1300 < np.median(hot.sizes) < 1700
     drawn = drawn_items(world.space, items, 50, seed=3, size_range=(10.0, 200.0))
     assert drawn == drawn_items(world.space, items, 50, seed=3, size_range=(10.0, 200.0))
     assert drawn != sorted(drawn)
@@ -148,7 +151,7 @@ def test_short_measurement_answers_a_few_items_all_the_same(world: SleepyWorld) 
     assert {answers.models["a model"].size for answers in samples.items.values()} == {MIN_ANSWERS}
 
 
-@pytest.mark.parametrize(("rounds", "hot", "asleep"), [(2, 2, MIN_ANSWERS), (350, MAX_HOT_ROUNDS, ASLEEP_ANSWERS)])
+@pytest.mark.parametrize(("rounds", "hot", "asleep"), [(2, 2, MIN_ANSWERS), (1050, MAX_HOT_ROUNDS, WHOLE_ASLEEP)])
 def test_answers_grow_with_the_measurement(world: SleepyWorld, rounds: int, hot: int, asleep: int) -> None:
     samples = world.measured(rounds=rounds, seconds=1e4, precision=0.0)
 
@@ -175,7 +178,8 @@ def test_feature_that_fails_only_at_times_is_refused(world: SleepyWorld) -> None
 
 
 @pytest.mark.parametrize("chunks", range(9))
-def test_killed_answers_go_on(world: SleepyWorld, tmp_path: Path, chunks: int) -> None:
+def test_killed_answers_go_on(world: SleepyWorld, tmp_path: Path, chunks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polydom_runtime.measuring.session.MAX_HOT_ROUNDS", 5)  # less work than the rounds at the sizes
     world.seconds = dict.fromkeys(world.seconds, 5e-3)
     file = tmp_path / "pi.costs"
     journal = FragileJournal(file, chunks, keeps_rounds=True)
@@ -235,4 +239,4 @@ def test_space_without_steps_is_answered_too() -> None:
     space = FeatureSpace([Feature("mean", lambda x: [x.mean()])], size=len)
     samples = measure(space, ITEMS, rounds=3, clock=clock)
 
-    assert samples.items["hot"].seconds.shape[0] == 2
+    assert samples.items["hot"].seconds.shape[0] == 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import BEFORE, CostSamples, ItemSamples
 from polydom_runtime.measuring.spread import largest_prime_factors, spreads
 
 SIZES = np.random.default_rng(5).integers(1000, 8000, 200).astype(float)
@@ -14,12 +14,12 @@ US = 1e-6
 
 
 def samples(times: Floats, rounds: int = 4, sizes: Floats = SIZES) -> CostSamples:
-    """Return samples of a unit that takes `times` on the items, within 5 %, beside a linear one and dispatch."""
+    """Return samples of a unit that takes `times` on the items, within 5 %, beside a linear one and a constant."""
     noise = np.random.default_rng(1).uniform(1.0, 1.05, (3, len(sizes), rounds))
     seconds = np.stack([times, sizes * 1e-9, np.full(len(sizes), 5 * US)])[:, :, None] * noise
     hot = ItemSamples(sizes, seconds, {})
     empty = np.ones((3, 1, 1))
-    units = ("power", "mean", DISPATCH)
+    units = ("power", "mean", BEFORE)
     return CostSamples(units, np.ones(1), empty, np.ones((3, 1), dtype=np.int64), empty, items={"hot": hot})
 
 

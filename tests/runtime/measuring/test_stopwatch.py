@@ -70,6 +70,8 @@ def test_pause_in_a_call_is_told_from_its_work() -> None:
     assert stopwatch.time(machine.disturbed(10 * US, 4 * MS)) == 10_050
     taken = stopwatch.taken()
     assert taken.pauses.lengths == (4 * MS,)
+    assert taken.pauses.in_calls == pytest.approx((4 * MS,), rel=1e-3)
+    assert taken.pauses.timed == pytest.approx(10_050e-9)
     assert taken.switches == 1
     assert 10 * US < taken.pauses.watched < 11 * US
 
@@ -89,7 +91,9 @@ def test_pause_between_two_calls_spoils_neither() -> None:
     machine.pause(MS)
 
     assert stopwatch.time(lambda: machine.work(20 * US)) == 20_050
-    assert stopwatch.taken().pauses.lengths == (MS,)
+    pauses = stopwatch.taken().pauses
+    assert (pauses.lengths, pauses.in_calls) == ((MS,), ())
+    assert pauses.timed == pytest.approx(30_100e-9)
 
 
 def test_call_that_waits_by_itself_keeps_its_time() -> None:
@@ -179,9 +183,11 @@ def test_switches_of_this_thread_are_counted() -> None:
 
 
 def test_longest_pauses_are_kept_and_their_share_is_told() -> None:
-    pauses = Pauses.of(8.0, [0.5, 2.0, 1.5]).plus(Pauses.of(1.0, [3.0]))
+    pauses = Pauses.of(8.0, [0.5, 2.0, 1.5], 6.0, [0.5, 2.0]).plus(Pauses.of(1.0, [3.0], 0.5, [2.5]))
 
     assert pauses.lengths == (3.0, 2.0, 1.5, 0.5)
     assert pauses.processor_share == 9.0 / 16.0
-    assert pauses.share_hit(1.0) == 3 * 1.0 / 9.0
-    assert len(Pauses.of(1.0, [1e-5] * (MAX_PAUSES + 5)).lengths) == MAX_PAUSES
+    assert (pauses.in_calls, pauses.timed) == ((2.5, 2.0, 0.5), 6.5)
+    assert pauses.share_hit(1.0) == 2 * 1.0 / 6.5
+    many = Pauses.of(1.0, [1e-5] * (MAX_PAUSES + 5), 1.0, [1e-5] * (MAX_PAUSES + 5))
+    assert len(many.lengths) == len(many.in_calls) == MAX_PAUSES

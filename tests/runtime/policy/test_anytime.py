@@ -14,13 +14,14 @@ from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
-from polydom_runtime.costs import total
+from polydom_runtime.costs import ZERO, total
 from polydom_runtime.features import members
+from polydom_runtime.measuring.cost_samples import AROUND, WAKING
 from polydom_runtime.policy.planners import size_cells
 from polydom_runtime.policy.states import State, reachable
 from polydom_runtime.prediction import Policy
 from tests.bundle_parts import unit_times
-from tests.runtime.lattice_world import DISPATCH, NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
+from tests.runtime.lattice_world import NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
 
 COSTS = tuple(map(microseconds, (10.0, 20.0, 30.0, 40.0)))
 POLICIES: tuple[Policy, ...] = ("anytime", "strict")
@@ -245,7 +246,7 @@ def test_of_equally_good_sets_the_cheapest_is_computed(policy: Policy) -> None:
     assert world.predictor(500 * US, policy=policy).predict_one(1.0).features == ("b",)
 
 
-def test_guard_leaves_time_for_the_rest_of_dispatch() -> None:
+def test_guard_leaves_time_for_the_end_of_the_answer() -> None:
     """All at its worst takes 2 + 10 + 5 + 2 µs; by what is expected there is plenty of time."""
     dispatch = microseconds(4.0)
     bundle = lattice_bundle(
@@ -264,6 +265,30 @@ def test_guard_leaves_time_for_the_rest_of_dispatch() -> None:
     assert (answer.features, answer.deadline_met) == (("a",), True)
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("deadline", "features"), [(67.5, ()), (68.5, ("a",)), (88.5, ("a",)), (89.5, ("a", "b")), (39.5, ())]
+)
+def test_first_feature_pays_for_waking(policy: Policy, deadline: float, features: tuple[str, ...]) -> None:
+    """`a` takes 1 + 50 + 10 + 5 + 2 µs, `b` 21 more."""
+    around: dict[str, Any] = {"before": microseconds(1.0), "waking": microseconds(50.0), "after": microseconds(2.0)}
+    costs = [microseconds(10.0), microseconds(21.0)]
+    world = LatticeWorld(lattice_bundle([0.3, 0.6, 0.5, 0.9], costs, dispatch=ZERO, **around))
+
+    answer = world.predictor(deadline * US, policy=policy).predict_one(1.0)
+
+    assert (answer.features, answer.deadline_met) == (features, True)
+
+
+def test_waking_that_is_over_leaves_time_for_more() -> None:
+    """A sleep that was not one: after `a` there are 50 µs that were kept for waking."""
+    costs = [microseconds(10.0), microseconds(21.0)]
+    world = LatticeWorld(lattice_bundle([0.3, 0.6, 0.5, 0.9], costs, waking=microseconds(50.0)))
+    world.taken[WAKING] = 0
+
+    assert world.predictor(70 * US).predict_one(1.0).features == ("a", "b")
+
+
 def test_times_as_planned_lead_to_the_target_of_the_start_and_more_time_to_a_better_one() -> None:
     """`b` is planned with 10 µs and its guard is 60, so that {a, b} fits 76 µs after the start and not 27."""
     planned = unit_times("abc", [microseconds(10.0)] * 3, (), microseconds(2.0))
@@ -279,7 +304,7 @@ def test_times_as_planned_lead_to_the_target_of_the_start_and_more_time_to_a_bet
 
 @pytest.mark.parametrize(("deadline", "features"), [(73, ()), (75, ("a",))])
 def test_after_a_failure_no_model_starts_that_would_be_late(deadline: int, features: tuple[str, ...]) -> None:
-    """`b` fails 52 µs after the start: the model of `a` and the rest of dispatch take 22 more; that of both took 1."""
+    """`b` fails 52 µs after the start: the model of `a` and the end take 22 more; that of both took 1."""
     bundle = lattice_bundle(
         [0.3, 0.6, 0.5, 0.9],
         [microseconds(10.0), microseconds(40.0)],
@@ -310,26 +335,31 @@ def worlds(draw: st.DrawFn, planned_with: str = "any") -> LatticeWorld:
     accuracies = [0.3, *(k / 20 for k in draw(st.lists(st.integers(5, 19), min_size=15, max_size=15)))]
     step = draw(st.none() | st.tuples(st.integers(1, N_SETS - 1), US_EACH.map(microseconds)))
     models = [k * US for k in draw(st.lists(st.integers(1, 20), min_size=15, max_size=15))]
-    dispatch = microseconds(draw(US_EACH) / 4)
+    around: dict[str, Any] = {name: microseconds(draw(US_EACH) / 8) for name in ("before", "after")}
+    around["waking"] = microseconds(draw(st.integers(0, 40)))
     if planned_with == "worst":
-        return LatticeWorld(lattice_bundle(accuracies, costs, models=models, dispatch=dispatch, step=step))
+        return LatticeWorld(lattice_bundle(accuracies, costs, models=models, dispatch=ZERO, step=step, **around))
     steps = () if step is None else (StepTime(STEP, *step),)
-    guarded = unit_times(NAMES[:4], costs, steps, dispatch)
+    guarded = unit_times(NAMES[:4], costs, steps, **around)
     shares = [draw(st.sampled_from((0.1, 0.5, 1.0))) for _ in range(6)]
     planned = unit_times(
         NAMES[:4],
         [cost * share for cost, share in zip(costs, shares, strict=False)],
         [StepTime(s.name, s.users, s.cost * shares[4]) for s in steps],
-        dispatch * shares[5],
+        **{name: cost * shares[5] for name, cost in around.items()},
         model_ratio=draw(st.sampled_from((0.5, 1.0))),
     )
     # The sums of worst cases: less for each unit, with an allowance once for the whole answer.
     less = draw(st.sampled_from((0.8, 1.0)))
+    allowance = total([*costs, *(s.cost for s in steps), *around.values()]) * (1.0 - less)
+    around = {name: cost * less for name, cost in around.items()}
+    around["after"] += allowance
     bundle = lattice_bundle(
         accuracies,
         [cost * less for cost in costs],
         models=models,
-        dispatch=dispatch + total([*costs, *(s.cost for s in steps)]) * (1.0 - less),
+        dispatch=ZERO,
+        **around,
         step=None if step is None else (step[0], step[1] * less),
         guarded=guarded,
         planned=planned,
@@ -344,8 +374,8 @@ def times_of(bundle: Bundle) -> UnitTimes:
 def let_take(world: LatticeWorld, n: float, share: Any) -> None:
     """Let every unit take `share()` of its worst case alone at size n, less the nanosecond that floats may lose."""
     times = times_of(world.bundle)
-    names = [*times.names, DISPATCH]
-    costs = [*times.terms, times.dispatch]
+    names = [*times.names, *AROUND]
+    costs = [*times.terms, *times.around]
     world.taken = {name: int((worst_ns(cost, n) - 1) * share()) for name, cost in zip(names, costs, strict=True)}
     world.models = [int((model.seconds * 1e9 - 1) * share()) for model in world.bundle.models]
 
@@ -431,11 +461,12 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
     state = data.draw(st.sampled_from(reachable(predictor._plans.hot.root)))
     n, left_us = data.draw(sizes), data.draw(st.integers(0, 200))
     banned = data.draw(st.integers(0, N_SETS - 1)) & ~state.mask
-    half = bundle.times.worst.dispatch(n) / 2
+    worst = bundle.times.worst
+    end = worst.after(n) + (0.0 if state.mask else worst.waking(n))
 
     def rest(mask: int) -> float:
-        steps = [s.cost(n) for s in bundle.times.worst.steps if s.users & mask and not s.users & state.mask]
-        return sum([bundle.times.worst.features[i](n) for i in members(mask & ~state.mask)]) + sum(steps) + half
+        steps = [s.cost(n) for s in worst.steps if s.users & mask and not s.users & state.mask]
+        return sum([worst.features[i](n) for i in members(mask & ~state.mask)]) + sum(steps) + end
 
     def guard(m: ModelEntry) -> float:
         """Return the time for the next feature and whichever model answers if the plan ends there or at its target."""

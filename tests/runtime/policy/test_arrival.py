@@ -2,8 +2,8 @@
 
 import pytest
 
+from polydom_runtime.learning.slowdown import SLOW
 from polydom_runtime.policy.energy import EnergyBudget
-from polydom_runtime.policy.failures import SLOW
 from polydom_runtime.prediction import Policy
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 

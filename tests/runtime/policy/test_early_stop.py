@@ -92,3 +92,16 @@ def test_class_that_does_not_exist_is_a_failed_model(world: World, policy: Polic
 
 def test_every_name_of_the_package_is_there() -> None:
     assert all(getattr(polydom_runtime, name) for name in polydom_runtime.__all__)
+
+
+def test_what_is_learned_of_features_is_without_the_time_in_which_a_model_was_asked(world: World) -> None:
+    """The first model is asked in vain, the second is sure: both take 5 µs, which belong to no feature."""
+    ours = predictor(world, lambda number: Model(world, 0.95 if number else 0.5))
+    answers = [ours.predict_one(np.arange(10.0)) for _ in range(40)]
+    ours.use_slack(1.0)
+
+    assert {(answer.features, answer.reason) for answer in answers} == {(("mean", "spread"), "confident")}
+    assert ours._learner is not None
+    took = {unit: history._pairs[-1][1] for (_, unit), history in ours._learner.times.histories.items()}
+    assert took["mean"] == pytest.approx(1e9 * world.seconds["mean"])
+    assert took["spread"] == pytest.approx(1e9 * world.seconds["spread"])

@@ -176,20 +176,6 @@ def test_slow_down_compares_with_the_typical_times_of_each_regime() -> None:
         assert predictor.slowdown == pytest.approx(1.0)
 
 
-def test_each_regime_is_calm_by_its_own_level() -> None:
-    """Hot, a slow-down of 1.4 counts; cold it does not."""
-    calm = LatticeWorld(with_regimes(bundle(), cold=0.0, calm=1.5))
-    predictor = calm.predictor(1000 * US)
-    calm.slow_down(1.4)
-    for _ in range(40):
-        asleep(calm)
-        assert predictor.predict_one(1.0).slowdown == 1.0
-    for _ in range(5):
-        predictor.predict_one(1.0)
-
-    assert predictor.slowdown == pytest.approx(1.4, rel=0.01)
-
-
 @pytest.mark.parametrize(("deadline", "reason"), [(DEADLINE, "planned"), (1.1 * DEADLINE, "extended")])
 def test_times_are_those_chosen_for_the_deadline(deadline: float, reason: str) -> None:
     """Worst cases are twice the real times, and only at the first deadline it is planned with those."""

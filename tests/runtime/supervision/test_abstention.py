@@ -37,7 +37,7 @@ def supervised(folder: Path, **options: Any) -> SupervisedPredictor:
     return SupervisedPredictor(
         *(folder, SPACE),
         deadline=DEADLINE_S,
-        margin=MARGIN_S,
+        reserve=MARGIN_S,
         item_bytes=1 << 20,
         reply=faults.reply_unless_hung,
         **options,

@@ -24,7 +24,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedPred
 def predictor(started: SupervisedPredictor) -> SupervisedPredictor:
     """One with a worker at work and one that waits."""
     answer_by_worker(started)
-    wait_until(lambda: len(children(started.nursery_pid)) == 2)
+    wait_until(lambda: len(children(started.nursery_pid)) == 2 and started._keeper._ready.qsize())
     return started
 
 

@@ -32,9 +32,10 @@ def test_a_model_that_worked_is_told_from_another_one_of_its_set() -> None:
     assert failures.failing == [3]
 
 
+@pytest.mark.parametrize("slowdown", [1.0, 2.0])
 @pytest.mark.parametrize(("left_ns", "expected"), [(5_000, ("yes", 0.9)), (4_999, ("no", 0.85)), (0, ("no", 0.5))])
 def test_the_supervisor_runs_the_best_model_that_is_in_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_ns: int, expected: tuple[str, float]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left_ns: int, expected: tuple[str, float], slowdown: float
 ) -> None:
     """Over all features trees take 5 µs, lines 2 µs; other models score less and are not loaded."""
     bundle, (first, second, third) = with_two_models_of_one_set(), make_bundle()[1]
@@ -45,7 +46,7 @@ def test_the_supervisor_runs_the_best_model_that_is_in_time(
     link = SimpleNamespace(done=0b111, model=-1, slot=SimpleNamespace(values=0.0))
     monkeypatch.setattr(fallback, "hardware_clock", lambda: 0)
 
-    model, label = own.prepare(cast(Any, link), left_ns + MIN_MARGIN_NS, [])
+    model, label = own.prepare(cast(Any, link), int(slowdown * left_ns) + MIN_MARGIN_NS, [], slowdown)
 
     assert expected == (label, model.accuracy)
     assert model.estimator == {0.9: "trees", 0.85: "lines", 0.5: None}[model.accuracy]

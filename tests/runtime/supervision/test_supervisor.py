@@ -24,10 +24,10 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.supervision import nursery
-from polydom_runtime.supervision.nursery import with_hand_over
 from polydom_runtime.supervision.shared_block import NO_STAGE, SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from polydom_runtime.supervision.worker import Link, Reply
+from polydom_runtime.supervision.worker_times import with_hand_over
 from tests.bundle_parts import changed, regime_of, with_regimes
 from tests.draws import draws
 from tests.runtime import supervised_space as faults
@@ -55,7 +55,7 @@ def supervised(folder: Path, reply: Any = faults.reply_unless_hung, space: str =
         make_folder(folder),
         space,
         deadline=DEADLINE_S,
-        margin=MARGIN_S,
+        reserve=MARGIN_S,
         item_bytes=1 << 20,
         reply=reply,
     )

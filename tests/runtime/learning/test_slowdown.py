@@ -1,14 +1,16 @@
 """A machine that becomes slower: noticed within a few items, answered with less, forgotten when it is over."""
 
-from dataclasses import replace
+import math
 from functools import cache
 
 import numpy as np
 import pytest
 
-from polydom_runtime.policy.failures import FADING, QUICK, SLOW, Slowdown
+from polydom_runtime.learning.margin import MOST, STEP
+from polydom_runtime.learning.slowdown import CALM, FADING, QUICK, SLOW, Slowdown
+from polydom_runtime.measuring.cost_samples import AFTER, BEFORE
 from tests.bundle_parts import unit_times
-from tests.runtime.lattice_world import DISPATCH, NAMES, US, LatticeWorld, lattice_bundle, microseconds
+from tests.runtime.lattice_world import NAMES, US, LatticeWorld, lattice_bundle, microseconds
 
 COSTS = tuple(map(microseconds, (10.0, 20.0, 30.0, 40.0, 50.0)))
 ACCURACIES = [0.3 + 0.02 * mask.bit_count() + 0.1 * mask / 31 for mask in range(32)]
@@ -92,16 +94,18 @@ def test_it_recovers_when_the_machine_does() -> None:
 def test_it_recovers_from_when_only_the_prior_was_in_time() -> None:
     """Twenty times slower not even `a` fits: nothing is measured any more, so it is tried again now and then.
 
+    Afterwards the margin, which late answers raised, has to fall as well.
     Each feature also took longer than the deadline, as one that hangs: its pause is at most as long as the slow spell.
     """
     world = steady()
     predictor = world.predictor(60 * US)
     usual = predictor.predict_one(1.0).features
     world.slow_down(20.0)
-    world.taken[DISPATCH] = 2_000
+    world.taken |= {BEFORE: 1_000, AFTER: 1_000}
     slow = [predictor.predict_one(1.0) for _ in range(4 * SLOW)]
     world.slow_down(1 / 20)
-    recovering = [predictor.predict_one(1.0) for _ in range(len(slow) + SLOW)]
+    falls = math.ceil(math.log(MOST) / (STEP * world.bundle.promise.late))
+    recovering = [predictor.predict_one(1.0) for _ in range(len(slow) + SLOW + falls)]
 
     assert sum(answer.features == () for answer in slow) > 2 * SLOW
     assert recovering[-1].features == usual
@@ -197,14 +201,29 @@ def test_estimate_is_the_larger_median_whatever_was_added() -> None:
         assert slowdown.value == max(1.0, np.median(ratios[-QUICK:]), np.median(ratios[-SLOW:]))
 
 
-@pytest.mark.parametrize(("factor", "counts"), [(1.4, False), (1.6, True)])
-def test_estimate_counts_only_above_the_level_of_the_calm_device(factor: float, counts: bool) -> None:
-    """One and a half times the typical time here. That is to compare the median with the level: see `Slowdown`."""
-    bundle = lattice_bundle(ACCURACIES, COSTS)
-    world = LatticeWorld(replace(bundle, times=bundle.times._replace(calm=1.5)))
+@pytest.mark.parametrize(("factor", "counts"), [(0.95 * CALM, False), (1.05 * CALM, True)])
+def test_estimate_counts_only_what_is_no_chance_on_a_calm_machine(factor: float, counts: bool) -> None:
+    """A median of ratios that count as 1 below a level is that of all ratios, where it is above the level."""
+    world = LatticeWorld(lattice_bundle(ACCURACIES, COSTS))
     world.slow_down(factor)
     predictor = world.predictor(1000 * US)
     for _ in range(QUICK):
         predictor.predict_one(1.0)
 
     assert predictor.slowdown == pytest.approx(factor if counts else 1.0, rel=0.02)
+
+
+def test_estimate_for_a_new_plan_forgets_items_and_what_was_expected_before() -> None:
+    """A plan that holds what was learned is not slower than itself; a clock that is throttled further is."""
+    slowdown = Slowdown()
+    slowdown.expect(1.5)
+    for _ in range(SLOW):
+        slowdown.add(4.0)
+    renewed = slowdown.renewed()
+
+    assert (slowdown.value, renewed.value, renewed.stirred) == (4.0, 1.0, False)
+    seen = []
+    for expected in (1.5, 3.0, 1.0):
+        renewed.expect(expected)
+        seen.append(renewed.value)
+    assert seen == [1.0, 2.0, 1.0]

@@ -1,0 +1,149 @@
+"""The margin: a factor on all planned times, controlled so that no more answers are late than promised.
+
+This is adaptive conformal control (Gibbs and Candès 2021). Each late answer raises the logarithm of the margin by
+STEP · (1 - share), each answer in time lowers it by STEP · share, within bounds. So among any T answers in a row at
+most share · T + log(MOST) / STEP are late, whatever the times do, except those that are late where the upper bound
+leaves less than a step: each other late answer lifts the margin, and it cannot be lifted further than that.
+
+A pause makes an answer late whatever was planned. It is counted apart, and does not move the margin.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from polydom_runtime.causes import shown
+from polydom_runtime.codec.marks import In
+from polydom_runtime.exceptions import DeadlineError
+
+LEAST, MOST, STEP = 1.0, 4.0, 0.25
+"""Below 1 there is nothing to win: plans are made with the times that gave the best scores when they were chosen."""
+
+PAUSE = 20.0
+"""A part of an answer that took longer than the whole deadline, and twenty times as long as it typically does, paused:
+no margin makes room for it."""
+
+
+class Margin:
+    """Controls the margin for a promised share of late answers, from 0 to 1.
+
+    `value`: the margin. `late`: the answers that were late through work. `paused`: those that were late through a
+    pause. `beyond`: those that were late through work, less than a step below the upper bound or at it: there the
+    promise cannot be kept.
+
+    Examples
+    --------
+    >>> margin = Margin(0.01)
+    >>> margin.add_late(paused=False)
+    >>> round(margin.value, 3)
+    1.281
+    """
+
+    __slots__ = ("_down", "_up", "beyond", "late", "paused", "value")
+
+    def __init__(self, share: float, value: float = 1.0) -> None:
+        self._down, self._up = math.exp(-STEP * share), math.exp(STEP * (1.0 - share))
+        self.value = min(max(value, LEAST), MOST)
+        self.late = self.paused = self.beyond = 0
+
+    def add_in_time(self) -> None:
+        """Lower the margin after an answer in time."""
+        if self.value > LEAST:
+            self.value = max(self.value * self._down, LEAST)
+
+    def add_late(self, *, paused: bool) -> None:
+        """Raise the margin after an answer that was late through work, and not through a pause."""
+        if paused:
+            self.paused += 1
+            return
+        self.late += 1
+        raised = self.value * self._up
+        self.beyond += raised > MOST
+        self.value = min(raised, MOST)
+
+
+def is_paused(took: Sequence[float], usual: Sequence[float], deadline: float) -> bool:
+    """Tell whether a part of an answer paused: see `PAUSE`. All times are in one unit, those of the parts in order.
+
+    >>> is_paused([5.0, 300.0], [5.0, 30.0], 100.0), is_paused([5.0, 300.0], [5.0, 10.0], 100.0)
+    (False, True)
+    """
+    return any(t > deadline and t > PAUSE * u for t, u in zip(took, usual, strict=True))
+
+
+LONGEST_WINDOW = 1_000_000
+"""A window may hold as many answers: those of them that were late are kept in memory."""
+
+
+class RunsOutcome(NamedTuple):
+    """How a promise about late answers in a row was kept."""
+
+    most: Annotated[int, In(0, LONGEST_WINDOW)]
+    window: Annotated[int, In(1, LONGEST_WINDOW)]
+    """`most`, `window`: at most so many of any so many answers in a row were to be late."""
+    broken: Annotated[int, In(0, 10**18)]
+    """How many answers were late although they must not be."""
+    worst: Annotated[int, In(0, LONGEST_WINDOW)]
+    """How many were late in the window with the most."""
+
+    def __str__(self) -> str:
+        outcome = f"broken, {self.broken:,} too many" if self.broken else "kept"
+        return f"late at most {self.most:,} of any {self.window:,} answers: {outcome}, {self.worst:,} in the worst case"
+
+
+class Runs:
+    """The promise that of any `window` answers in a row at most `most` are late.
+
+    `careful`: whether the next answer must not be late, and so is planned by worst cases. `broken`, `worst`: as in
+    `RunsOutcome`.
+
+    Examples
+    --------
+    >>> runs, careful = Runs(1, 3), []
+    >>> for late in (False, True, False, False, False):
+    ...     runs.add(late)
+    ...     careful.append(runs.careful)
+    >>> careful
+    [False, True, True, False, False]
+    """
+
+    __slots__ = ("_answers", "_late", "broken", "careful", "most", "window", "worst")
+
+    def __init__(self, most: int, window: int) -> None:
+        self.most, self.window = most, window
+        self._late = deque[int]()
+        self._answers = self.broken = self.worst = 0
+        self.careful = most == 0
+
+    def add(self, late: bool) -> None:
+        """Note an answer."""
+        self._answers += 1
+        if late:
+            self.broken += self.careful
+            self._late.append(self._answers)
+            self.worst = max(self.worst, len(self._late))
+        if self._late and self._late[0] <= self._answers - self.window + 1:
+            self._late.popleft()  # it is in no window together with the next answer
+        self.careful = len(self._late) >= self.most
+
+    @property
+    def outcome(self) -> RunsOutcome:
+        """How the promise was kept so far."""
+        return RunsOutcome(self.most, self.window, self.broken, self.worst)
+
+
+def runs_of(promise: tuple[int, int] | None) -> Runs | None:
+    """Return the count that keeps a promise about late answers in a row; None if there is none.
+
+    Raises `DeadlineError` unless the promise is two whole numbers, 0 ≤ m < K ≤ `LONGEST_WINDOW`.
+    """
+    match promise:
+        case None:
+            return None
+        case (int() as most, int() as window) if 0 <= most < window <= LONGEST_WINDOW:
+            return Runs(most, window)
+    raise DeadlineError(
+        "The promise about late answers in a row must be two whole numbers m and K, for at most m late ones among any "
+        f"K, with 0 <= m < K <= {LONGEST_WINDOW:,}. Got {shown(promise)}. Write (1, 20) for at most one of any twenty."
+    )

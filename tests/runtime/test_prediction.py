@@ -16,7 +16,7 @@ from tests.runtime.conftest import make_bundle, write
 SPACE = "tests.runtime.supervised_space:space"
 HOUR_S = 3600.0
 MEMBERS = [
-    *("bundle", "deadline", "failures", "n_oversized", "out", "policy", "slowdown", "trace"),
+    *("bundle", "deadline", "failures", "margin", "n_oversized", "out", "policy", "slowdown", "trace"),
     *("predict_one", "rehearse", "warm_up"),
 ]
 
@@ -28,7 +28,7 @@ def predictor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("predictor") / "b"
     write(folder, changed(bundle, budgets=(1e-3, HOUR_S), steps=()), models)
     if request.param == "supervised":
-        with closing(SupervisedPredictor(folder, SPACE, deadline=HOUR_S, margin=1.0)) as supervised:
+        with closing(SupervisedPredictor(folder, SPACE, deadline=HOUR_S, reserve=1.0)) as supervised:
             yield supervised
     else:
         yield Predictor.load(folder, supervised_space.space, deadline=HOUR_S)

@@ -48,7 +48,7 @@ class Pair(NamedTuple):
     plan: int
 
 
-class Replayed(NamedTuple):
+class ReplayedChoice(NamedTuple):
     """A choice, and the answers that it gave."""
 
     choice: Choice
@@ -70,7 +70,7 @@ class Choosing:
         self._bundle, self._regime, self._recorded = bundle, regime, recorded
         self._last = Pair(STEPS * rising.index(there.guarded), by_plan.index(UNIT_QUANTILE))
 
-    def at(self, deadline: float, allowed: float) -> Replayed:
+    def at(self, deadline: float, allowed: float) -> ReplayedChoice:
         """Return the times that score best among those that keep the promise.
 
         If no times keep it, those are taken that score best among those that are late no more often than worst cases.
@@ -98,7 +98,7 @@ class Choosing:
         else:
             best = max(known, key=merit)
         self._last = best
-        return Replayed(Choice(deadline, self._plans[best.plan], self._guards[best.guard]), known[best][1])
+        return ReplayedChoice(Choice(deadline, self._plans[best.plan], self._guards[best.guard]), known[best][1])
 
     def _climbed(self, pair: Pair, direction: Pair, merit: Callable[[Pair], Merit]) -> Pair:
         """Return the last candidate of steps up, or else down, each of which leads to a better one than before.
@@ -222,10 +222,10 @@ def _default_times(there: RegimeTarget, times: BundleTimes) -> BundleTimes:
     )
 
 
-def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, recorded: Recorded, deadline: float) -> Replayed:
+def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, recorded: Recorded, deadline: float) -> ReplayedChoice:
     """Return the times that a bundle has, where only the strict policy is possible, and what they give."""
     choice = Choice(deadline, times.planned, times.guarded)
-    return Replayed(choice, simulate(bundle, recorded.trials, deadline, regime=regime, adapt=False))
+    return ReplayedChoice(choice, simulate(bundle, recorded.trials, deadline, regime=regime, adapt=False))
 
 
 def _with_choices(times: BundleTimes, choices: Sequence[Choice]) -> BundleTimes:

@@ -6,7 +6,7 @@ from polydom_runtime.binomial import chance_of
 from polydom_runtime.tables import percent
 
 BY_CHANCE = 0.05
-"""As many late answers with at least this chance break no promise for sure."""
+"""As many late answers as come by chance at least this often do not prove that the promise is broken."""
 
 ROUNDING = 1e-9
 
@@ -45,20 +45,16 @@ class KeptPromise(NamedTuple):
         return chance_of(self.late, self.answers, self.promised)
 
     def __str__(self) -> str:
-        share = percent(self.late / self.answers) if self.answers else "none"
+        chance, share = self.chance, percent(self.late / max(self.answers, 1))
+        verdict = "kept" if self.is_kept else "broken" if chance < BY_CHANCE else "missed, maybe by chance"
         counts = f"{self.late:,} of {self.answers:,} answers were late, {share}; promised is at most"
-        text = f"The promise was {'kept' if self.is_kept else 'broken'}: {counts} {percent(self.promised)}."
+        text = f"The promise was {verdict}: {counts} {percent(self.promised)}."
         if not self.is_kept:
-            text += f" By chance alone, as many are late {self._how_often()}."
+            runs = f"once in {float(f'{1.0 / max(chance, RAREST):.2g}'):,.0f} such runs"
+            text += f" By chance alone, as many are late {'less than ' * (chance < RAREST)}{runs}."
         if self.paused:
             text += f" {self.paused:,} of them would be late by any plan: the machine paused, or the item had waited."
         return text
-
-    def _how_often(self) -> str:
-        if self.chance < RAREST:
-            return f"less than once in {1.0 / RAREST:,.0f} such runs"
-        often = f"once in {float(f'{1.0 / self.chance:.2g}'):,.0f} such runs"
-        return f"{often}, so this may be chance" if self.chance >= BY_CHANCE else often
 
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""

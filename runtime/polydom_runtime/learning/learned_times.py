@@ -122,6 +122,14 @@ class LearnedTimes:
         end = _changed(self.shipped("hot").times.typical.after, self.change_of(("hot", AFTER)))
         return self._add([("hot", model)], size, took_ns + 1e9 * end(size))
 
+    def trial_ns(self, unit: Unit, size: float) -> float:
+        """Return how long it takes to try a unit: to run it twice, and the features of a model."""
+        features = members(self._bundle.models[unit].mask) if isinstance(unit, int) else ()
+        keys: list[Key] = [("hot", unit), ("hot", unit)]
+        for feature in features:
+            keys += self._keys("hot", feature, set())
+        return sum(self.expected_ns(key, size) for key in keys)
+
     def _keys(self, regime: Regime, feature: int, done: set[str]) -> list[Key]:
         """Return the keys of a feature and of its step, if that is not done; then it is."""
         keys: list[Key] = [(regime, self._bundle.names[feature])]
@@ -200,7 +208,11 @@ class LearnedTimes:
             lately = (
                 h for (r, unit), h in self.histories.items() if r == regime and unit != WAKING and h.newest > last
             )
-            self._shared[regime] = _median([_log(h) for h in lately if h.usual_ns > TINY_NS])
+            fresh = list(lately)
+            self._shared[regime] = shared = _median([_log(h) for h in fresh if h.usual_ns > TINY_NS])
+            for history in fresh:  # so that none follows a change twice: by its own and by what all share
+                if history.observed >= QUICK and history.newest > self.answers - QUICK:
+                    history.shared = shared
         return self._shared[regime]
 
     def newest(self, unit: Unit) -> int:

@@ -1,13 +1,15 @@
 """The work of a learning node between two answers: to learn from them, to try units, and to lay out plans."""
 
+import time
 from collections import deque
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from polydom_runtime.bundles.bundle_times import REGIMES, Regime
-from polydom_runtime.clock import Clock
+from polydom_runtime.clock import Clock, hardware_clock
 
 from .learned_times import Changes, LearnedTimes, Seen, Unit
+from .unit_history import QUICK
 
 if TYPE_CHECKING:
     from polydom_runtime.policy.rehearsal import Kept
@@ -15,19 +17,21 @@ if TYPE_CHECKING:
 LEAST_SLACK_NS = 200_000
 """Less slack than this is not used."""
 
-FIRST_SLICE_NS = 1_000_000
-"""A slice of work is expected to take as long until one was seen, then as long as the longest of the last ones, less a
-tenth for each use of slack since then."""
+FIRST_SLICE_NS, SLICES = 1_000_000, 32
+"""A slice of work is expected to take as long until some were seen, then as long as the longest of the last 32."""
 
-TRY_SHARE, MOST_CREDIT_NS = 0.01, 20_000_000
+TRY_SHARE, MOST_CREDIT_NS = 0.01, 1_000_000_000
 """Units are tried in at most 1 % of the time. What was not used of it is kept, up to a limit."""
+
+TRIAL_SLACK = 1.5
+"""A trial may take so many times as long as expected and still end in the slack."""
 
 TRY_AFTER, LOOK_AFTER = 50, 8
 """A unit is tried if it was not observed in so many answers, the one that was not for longest first. If there is none,
 it is looked for again after a few more."""
 
 SURPRISING = 1.5
-"""A unit that took so many times as long as expected, or the reverse, is tried again next."""
+"""A unit that took so many times as long as expected, or the reverse, is tried again next, a few times."""
 
 PLANS_AT_ONCE, BETWEEN_PLANS, REST, REMEMBERED = 3, 10, 200, 8
 """Between two plans of a regime there are 10 answers, after three plans twice as many each time, up to 200: for times
@@ -50,20 +54,24 @@ class Learner:
     thread that answers; it ends before the next item comes.
 
     `names`: those of the features. `work`: does what is decided here. `times`: what was learned. `n_plans`, `n_tried`:
-    how many plans were laid out and units tried. `longest_slice_ns`: the longest work between two looks at the clock.
+    how many plans were laid out and units tried. `longest_slice_ns`: the longest work on a plan without a look at the
+    clock, in processor time.
     """
 
     def __init__(self, times: LearnedTimes, names: Sequence[str], work: "LearnerWork", clock: Clock) -> None:
+        # A pause in a slice says nothing of the next one.
+        self._busy_ns: Callable[[], int] = time.thread_time_ns if clock is hardware_clock else clock
         self.times, self._names, self._does, self._clock = times, names, work, clock
         self.n_plans = self.n_tried = self.longest_slice_ns = 0
         self.planned: dict[Regime, Changes] = {}
         self._laid_out: dict[Regime, deque[int]] = {r: deque(maxlen=REMEMBERED) for r in REGIMES}
         self._work: Iterator[None] | None = None
-        self._slice_ns = FIRST_SLICE_NS
+        self._slices_ns = deque([FIRST_SLICE_NS], maxlen=SLICES)
         self._credit_ns, self._looked = 0.0, clock()
         self._tried: dict[Unit, int] = {}
         self._look = 0
         self._again: Unit | None = None
+        self._surprises = 0
 
     def use(
         self, seconds: float, answers: deque[tuple[Any, ...]], kept: "Kept | None", failing: Collection[str] = ()
@@ -84,14 +92,15 @@ class Learner:
             seen = Seen(*answers.popleft())
             self.times.observe(seen)
             regimes.add(seen.regime)
-        self._work = self._work or self._layout_of(regimes) or self._trial(kept, failing, end - self._clock())
-        self._slice_ns = max(self._slice_ns * 9 // 10, LEAST_SLACK_NS)
-        while self._work is not None and (now := self._clock()) + self._slice_ns <= end:
+        self._work = self._work or self._layout_of(regimes)
+        if self._work is None:
+            self._try_one(kept, failing, end - self._clock())
+        while self._work is not None and self._clock() + max(self._slices_ns) <= end:
+            began = self._busy_ns()
             if next(self._work, self) is self:
                 self._work = None
-            took = self._clock() - now
-            self.longest_slice_ns = max(self.longest_slice_ns, took)
-            self._slice_ns = max(took, self._slice_ns)
+            self._slices_ns.append(self._busy_ns() - began)
+            self.longest_slice_ns = max(self.longest_slice_ns, self._slices_ns[-1])
         return self.n_plans > n_plans
 
     def _layout_of(self, regimes: Iterable[Regime]) -> Iterator[None] | None:
@@ -113,25 +122,29 @@ class Learner:
         self._laid_out[regime].append(self.times.answers)
         self.n_plans += 1
 
-    def _trial(self, kept: "Kept | None", failing: Collection[str], slack_ns: float) -> Iterator[None] | None:
-        """Return the work to try the unit that was not observed for longest, if there is credit and time for it."""
-        times = self.times
-        if kept is None or (times.answers < self._look and self._again is None):
-            return None
+    def _try_one(self, kept: "Kept | None", failing: Collection[str], slack_ns: float) -> None:
+        """Try the unit that was not observed for longest, of those that there is credit and time for."""
+        answers = self.times.answers
+        if kept is None or (answers < self._look and self._again is None):
+            return
         units: tuple[Unit, ...] = *self._names, *self._does.models
-        newest = {unit: max(times.newest(unit), self._tried.get(unit, 0)) for unit in units if unit not in failing}
-        unit = self._again if self._again in newest else min(newest, key=newest.__getitem__, default=0)
-        expected_ns = 2.0 * times.expected_ns(("hot", unit), kept.size) if newest else 0.0
-        is_due = newest and (times.answers - newest[unit] >= TRY_AFTER or unit == self._again)
-        if not is_due or expected_ns > min(self._credit_ns, slack_ns):
-            self._look = times.answers + LOOK_AFTER
-            return None
-        self._tried[unit], self._again = times.answers, None
-        return self._try(unit, kept)
+        newest = {unit: self._newest(unit) for unit in units if unit not in failing}
+        due = [unit for unit, number in newest.items() if answers - number >= TRY_AFTER or unit == self._again]
+        for unit in sorted(due, key=lambda unit: (unit != self._again, newest[unit])):
+            needed_ns = self.times.trial_ns(unit, kept.size)
+            if needed_ns > min(MOST_CREDIT_NS, slack_ns / TRIAL_SLACK):
+                continue
+            if needed_ns <= self._credit_ns:
+                self._tried[unit], self._again = answers, None
+                self._try(unit, kept)
+            return
+        self._look = answers + LOOK_AFTER
 
-    def _try(self, unit: Unit, kept: "Kept") -> Generator[None]:
-        """Run a unit twice, first to warm it up, and learn from the second time."""
-        yield
+    def _newest(self, unit: Unit) -> int:
+        return max(self.times.newest(unit), self._tried.get(unit, 0))
+
+    def _try(self, unit: Unit, kept: "Kept") -> None:
+        """Run a unit, and learn from that."""
         self.n_tried += 1
         began = self._clock()
         took_ns = self._does.took_ns(unit, kept.item)
@@ -142,5 +155,10 @@ class Learner:
             ratio = self.times.tried_model(unit, kept.size, took_ns)
         else:
             ratio = self.times.tried(self._names.index(unit), kept.size, took_ns)
-        if not 1.0 < SURPRISING * ratio < SURPRISING**2:
+        if 1.0 < SURPRISING * ratio < SURPRISING**2:
+            self._surprises = 0
+        elif self._surprises < QUICK:
+            self._surprises += 1
             self._again = unit
+        else:
+            self._surprises = 0

@@ -35,12 +35,20 @@ class OwnWork:
     def took_ns(self, unit: Unit, item: Any) -> int | None:
         """Run a feature with its step, or a model, twice; return the nanoseconds of the second time, None if it fails.
 
-        The first time warms it up.
+        The first time warms it up. Features come between the two times of a model, as before that of an answer: right
+        after itself it takes a third of the time.
         """
         try:
-            run = self._plans.hot.models.load(unit).run if isinstance(unit, int) else self._run_of(unit, item)
             self._space.size(item)
+            if isinstance(unit, int):
+                model = self._plans.hot.models.load(unit)
+                run: Callable[[], object] = model.run
+                between = [self._run_of(name, item) for name in model.features]
+            else:
+                run, between = self._run_of(unit, item), []
             run()
+            for other in between:
+                other()
             began = self._clock()
             run()
         except Exception:  # it is dealt with when an answer needs the unit

@@ -28,8 +28,9 @@ class Shortfall:
         seconds = enough(late, answers, self._share) or self._deadline
         report(
             f"At most {100.0 * self._share:g} % of answers late cannot be promised here within "
-            f"{format_seconds(self._deadline)}: {margin.beyond} were late even with the largest margin. "
-            f"For the last {min(answers, RECENT)} answers {format_seconds(seconds)} would have been enough."
+            f"{format_seconds(self._deadline)}: so many were late even with the largest margin: {margin.beyond}. "
+            f"Without pauses, {format_seconds(seconds)} would have been enough for the last {min(answers, RECENT)} "
+            "answers."
         )
 
 

@@ -267,12 +267,11 @@ class SupervisedPredictor:
             self._shortfall = self._shortfall or Shortfall(self.bundle.promise.late, self.deadline)
             self._shortfall.tell(self.margin, self._late, self._items)
         learner = self._learner = self._learner or self._new_learner()
-        link = self._link
+        self._kept.offer(self._last, self.trace.size)
+        self._last, link = None, self._link
         with suppress(OSError):  # one that died is found out at the next item
             if link is not None and self._is_free(link, 0) and self._keeper.plan != link.plan:
                 self._change_over(link)
-        self._kept.offer(self._last, self.trace.size)
-        self._last = None
         small = None if self._models.failing else self._kept.small
         failing = self._failures.keys() | self._out
         learner.use((self._slack_end - hardware_clock()) * 1e-9, self._unread, small, failing)
@@ -288,10 +287,12 @@ class SupervisedPredictor:
         return Learner(times, self.bundle.names, work, hardware_clock)
 
     def _change_over(self, link: Link) -> None:
-        """Let a worker with newer plans take over from one without an item."""
+        """Let a worker with newer plans take over from one without an item, and get warm if there is time."""
         if (new := self._keeper.take(0.0)) is not None:
             link.kill()
             self._use(new)
+            if self._slack_end - hardware_clock() > MAX_REHEARSAL_NS:
+                self.rehearse()
 
     def _use(self, link: Link | None) -> None:
         """Hand items to a worker from now on."""

@@ -114,6 +114,8 @@ def test_calibration_error_and_withheld_answers_are_printed(
     printed = capsys.readouterr().out
     assert "Confidences\ndeadline  calibration error  withheld\n  100 µs              0.200         4\n" in printed
     assert "Calibration error: " in printed
+    assert "At 100 µs, items back to back: The promise was " in printed
+    assert ": 2 of 80 answers were late, 2.5 %; promised is at most 0.1 %." in printed
 
 
 def test_node_that_answers_other_items_is_refused(bundle: Bundle, unseen: Labelled) -> None:

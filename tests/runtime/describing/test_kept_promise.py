@@ -20,15 +20,15 @@ def test_chance_at_the_ends() -> None:
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        (KeptPromise(0, 0, 0.01), "The promise was kept: 0 of 0 answers were late, none; promised is at most 1 %."),
+        (KeptPromise(0, 0, 0.01), "The promise was kept: 0 of 0 answers were late, 0 %; promised is at most 1 %."),
         (
             KeptPromise(29, 100, 0.29),
             "The promise was kept: 29 of 100 answers were late, 29 %; promised is at most 29 %.",
         ),
         (
             KeptPromise(4, 250, 0.01),
-            "The promise was broken: 4 of 250 answers were late, 1.6 %; promised is at most 1 %. By chance alone, as "
-            "many are late once in 4 such runs, so this may be chance.",
+            "The promise was missed, maybe by chance: 4 of 250 answers were late, 1.6 %; promised is at most 1 %. By "
+            "chance alone, as many are late once in 4 such runs.",
         ),
         (
             KeptPromise(63, 1500, 0.01, paused=60),

@@ -148,8 +148,8 @@ def test_after_a_change_it_scores_as_the_plan_that_knows(
         scores = world.play(predictor, AFTERWARDS)
         knowing = NoisyWorld(bundle_with(change), seed, change)
         known = knowing.play(knowing.predictor(DEADLINE, adapt=False), AFTERWARDS)
-        late = [answers.count(0.0) for answers in (learning, settled + scores)]
-        found.append((np.mean(scores), np.mean(known), *late))
+        late = learning.count(0.0), (settled + scores).count(0.0)
+        found.append((float(np.mean(scores)), float(np.mean(known)), *late))
     score, known_score, late_at_first, late_afterwards = np.mean(found, axis=0)
 
     assert score > known_score - (0.01 if regime else 0.02)
@@ -321,8 +321,6 @@ def test_plan_in_slices_for_runs_has_a_careful_one_without_the_models_that_are_o
     assert careful is not None
     assert at_once is not None
     assert targets(careful) == targets(at_once) - {31}
-    predictor.leave_out([])
-    assert tables(careful) == tables(at_once)
 
 
 def targets(plan: Plan) -> set[int]:

@@ -194,7 +194,7 @@ def test_no_window_has_more_late_answers_than_promised_if_careful_ones_never_are
 ) -> None:
     """Also, an answer is careful only if one more late one might break the promise: most of the freedom is used."""
     most, window = promise
-    runs, late = Runs(most, window), []
+    runs, late = Runs(most, window), list[bool]()
     for wanted in asked:
         before = late[max(len(late) - window + 1, 0) :]
         assert runs.careful == (sum(before) >= most)

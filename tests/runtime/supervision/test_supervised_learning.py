@@ -109,6 +109,15 @@ def learn_until(own: SupervisedPredictor, features: tuple[str, ...]) -> Any:
     wait_until(answers)
 
 
+def answer_and_learn_until(own: SupervisedPredictor, holds: Callable[[], bool]) -> None:
+    def held() -> bool:
+        own.predict_one(item())
+        own.use_slack(SLACK_S)
+        return holds()
+
+    wait_until(held)
+
+
 def late(own: SupervisedPredictor, clock: Clock, seconds: float) -> Any:
     """Return the answer to an item on which the supervisor itself loses some seconds while the worker computes."""
     reply = own._reply
@@ -166,7 +175,12 @@ def test_supervisor_keeps_more_time_for_an_answer_of_its_own_too(tmp_path: Path)
 
     with own_predictor(write(tmp_path / "b", slow, make_bundle()[1]), reply) as own:
         own.margin.value, prepare, slowdowns = 2.0, own._fallback.prepare, list[float]()
-        vars(own._fallback)["prepare"] = lambda *given: slowdowns.append(given[-1]) or prepare(*given)
+
+        def note(*given: Any) -> Any:
+            slowdowns.append(given[-1])
+            return prepare(*given)
+
+        vars(own._fallback)["prepare"] = note
         answer = own.predict_one(item(faults.STEPS_ASIDE))
 
     assert answer.reason == "supervised: ends was not done in time"
@@ -200,7 +214,7 @@ def test_slowdown_is_told_to_all_workers_until_plans_hold_it(tmp_path: Path) -> 
         assert asked_with(own) == (3.0, 3.0)
 
         replies.seconds, worker = LONG_S, own.worker_pid
-        wait_until(lambda: (own.predict_one(item()) and own.use_slack(SLACK_S)) or own.worker_pid != worker)
+        answer_and_learn_until(own, lambda: own.worker_pid != worker)
         assert own.slowdown == 1.0
 
 
@@ -322,20 +336,20 @@ def test_model_that_only_a_new_plan_asks_for_cannot_end_the_nursery(
     said: list[str] = []
 
     def refused() -> bool:
-        own.predict_one(item())
-        own.use_slack(SLACK_S)
         said.append(capfd.readouterr().err)
         return "The model 0002.onnx hangs or crashes." in "".join(said)
 
     with own_predictor(with_slow_ends(tmp_path), replies, "tests.runtime.model_faults:space") as own:
         answer_by_worker(own, FEW)
-        wait_until(refused)
+        answer_and_learn_until(own, refused)
         kill_worker(own)
 
         assert answer_by_worker(own, FEW).reason == "planned"
         assert own._keeper.plan == 0
         replies.seconds = DEADLINE_S / 4
-        wait_until(lambda: (own.predict_one(item()) and own.use_slack(SLACK_S)) or own._keeper.plan)
+        answer_and_learn_until(own, lambda: own._keeper.plan > 0)
+        said.append(capfd.readouterr().err)
+        assert "".join(said).count("hangs or crashes") == 1
         assert own.nursery_restarts == 0
 
 
@@ -382,9 +396,9 @@ def test_hand_over_is_learned_in_plans_and_not_in_typical_times_of_the_worker() 
     """Both took half as long as was measured: 1 µs of dispatch and a hand-over of 1 s, half of each before."""
     bundle, budget = make_bundle()[0], 10.0
     times = WorkerTimes(bundle, HAND_OVERS, budget)
-    half = {unit: Change(0.5) for unit in (BEFORE, AFTER)}
+    changes = {**times.changes("hot"), BEFORE: Change(0.5), AFTER: Change(0.5)}
 
-    learned = times.bundle("hot", {**times.changes("hot"), **half}).times
+    learned = times.bundle("hot", changes).times
 
     assert times.expected_ns(("hot", BEFORE), 10.0) == pytest.approx(0.5e9, rel=1e-5)
     assert learned.planned.dispatch(10.0) == pytest.approx(0.5, rel=1e-5)

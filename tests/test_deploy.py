@@ -22,6 +22,8 @@ from polydom_runtime import load_bundle
 from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.delivery.releases import current_digest
+from polydom_runtime.learning.margin import Margin
+from polydom_runtime.learning.summary import LearningSummary, MovedUnit
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import prometheus_text
 from tests.bundle_parts import changed
@@ -282,24 +284,33 @@ def rules() -> list[dict[str, str | dict[str, str]]]:
 def written() -> dict[str, set[str]]:
     """Return the labels of each metric that a node writes."""
     bundle, _ = make_bundle()
-    watched = SimpleNamespace(bundle=bundle, deadline=0.01, failures={}, out=frozenset(), reloads=Reloads())
+    moved = MovedUnit("hot", "mean", 1, 4.0, 0.0, 4e-5, 4.0)
+    learning = LearningSummary.of(Margin(0.01), (moved,))
+    watched = SimpleNamespace(
+        bundle=bundle,
+        deadline=0.01,
+        failures={},
+        out=frozenset(),
+        reloads=Reloads(),
+        learning=lambda: learning,
+    )
     text = prometheus_text(Metrics(watched), {"node": "sensor"})
     metrics: dict[str, set[str]] = {}
     for name, pairs in re.findall(r"^(\w+)\{(.*)\} ", text, re.MULTILINE):
         metrics.setdefault(name, {"instance"}).update(re.findall(r'(\w+)="', pairs))
+        metrics[name] |= {f"cause={cause}" for cause in re.findall('cause="(.*?)"', pairs)}
     return metrics
 
 
 def test_alerts_ask_for_metrics_and_labels_that_a_node_writes(written: dict[str, set[str]]) -> None:
     for rule in rules():
         expression, annotations = str(rule["expr"]), rule["annotations"]
-        names = re.findall(r"\bpolydom_\w+", expression)
-        labels = set(re.findall(r"[{,]\s*(\w+)(?:=|!=|=~)", expression.partition("node_textfile")[0]))
-        labels |= set(re.findall(r"\$labels\.(\w+)", str(annotations)))
+        metrics = re.findall(r"\b(polydom_\w+)(?:\{(.*?)\})?", expression)
+        told = set(re.findall(r"\$labels\.(\w+)", str(annotations)))
 
-        assert names or "node_textfile" in expression
-        for name in names:
-            assert labels <= written[name], rule["alert"]
+        assert metrics or "node_textfile" in expression
+        for name, chosen in metrics:
+            assert {*told, *re.findall(r"(\w+)!?=", chosen)} <= written[name], rule["alert"]
 
 
 def test_alerts_ask_for_outcomes_that_exist() -> None:
@@ -307,6 +318,13 @@ def test_alerts_ask_for_outcomes_that_exist() -> None:
 
     assert outcomes == ["refused", "sent_back"]
     assert set(outcomes) <= set(Reloads._fields)
+
+
+def test_alerts_ask_for_causes_that_exist(written: dict[str, set[str]]) -> None:
+    causes = re.findall('cause="([a-z ]+)"', str(rules()))
+
+    assert causes == ["beyond the margin"]
+    assert {f"cause={cause}" for cause in causes} <= written["polydom_late_total"]
 
 
 def test_alerts_look_at_the_file_that_the_service_writes() -> None:
@@ -318,7 +336,14 @@ def test_alerts_look_at_the_file_that_the_service_writes() -> None:
         assert re.fullmatch(pattern.replace("\\\\", "\\"), name)
 
 
+def test_metrics_that_are_explained_are_written(written: dict[str, set[str]]) -> None:
+    explained = re.findall(r"^\| `(polydom_\w+)` \|", (DEPLOY / "watching.md").read_text(), re.MULTILINE)
+
+    assert len(explained) == 5
+    assert {*explained} <= written.keys()
+
+
 def test_every_alert_is_explained() -> None:
-    explained = re.findall(r"^\| `(\w+)` \|", (DEPLOY / "watching.md").read_text(), re.MULTILINE)
+    explained = re.findall(r"^\| `(Polydom\w+)` \|", (DEPLOY / "watching.md").read_text(), re.MULTILINE)
 
     assert [rule["alert"] for rule in rules()] == explained

@@ -27,6 +27,7 @@ def test_flight() -> None:
     assert (first.sequence, first.number, last.sequence, last.number) == (6, 5, 9, 8)
     assert (last.features, last.feature_ns, last.answered) == ((0, 1), (10_000, 30_000), (0, 1))
     assert (last.label, last.reason, last.elapsed_ns, last.confidence) == (1, "planned", 50_008, None)
+    assert [record.margin for record in flight.records] == [1.0, 1.0, 1.0, 1.25]
 
 
 def test_costs(tmp_path: Path) -> None:

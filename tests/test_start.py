@@ -27,8 +27,8 @@ COMMAND = "from polydom_runtime.__main__ import main\nassert main({words!r}) == 
 
 STARTS = {
     "import": ("import polydom_runtime\n", 2, 250),
-    "answer": (ANSWER, 45, 7_650),
-    "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 72, 10_300),
+    "answer": (ANSWER, 48, 8_150),
+    "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 80, 11_300),
     "info": (COMMAND.format(words=["info", "node.bundle"]), 42, 5_100),
 }
 """What a fresh process does, and the most modules and lines of ours that it may load."""

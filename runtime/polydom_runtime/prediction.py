@@ -98,9 +98,11 @@ class AnyPredictor(Rehearsing, Protocol):
     `trace`: what was done for the last item, and when. `slowdown`: the estimate after the last item, at least 1.
     `margin`: the `polydom_runtime.learning.margin.Margin` that keeps the promised share of late answers.
     `n_oversized`: items that were larger than any measured one. `failures`: failures in a row by feature. `out`: the
-    features that are out of the choice because they kept failing.
+    features that are out of the choice because they kept failing. `learning`: what was learned, a
+    `polydom_runtime.learning.summary.LearningSummary`.
     """
 
+    def learning(self) -> Any: ...  # noqa: D102
     @property
     def bundle(self) -> Bundle: ...  # noqa: D102
     @property

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from .learning.learner import Learner
     from .learning.own_work import OwnWork
     from .learning.shortfall import Shortfall
+    from .learning.summary import LearningSummary
     from .policy.energy import EnergyBudget
     from .policy.loaded_models import RunOf
     from .policy.planners import Planner
@@ -451,7 +453,7 @@ class Predictor:
             self.margin.add_in_time()
         else:
             paused = late > self._deadline_ns or self._has_paused(plan, model)
-            self.margin.add_late(paused=paused)
+            self.margin.add_late(paused=paused, lost=not trace.features)
             if not paused:
                 self._late.append((self._items, end - trace.marks[0] + late))
         if not failed:
@@ -518,6 +520,15 @@ class Predictor:
 
         return Learned.of(self.bundle, self._learner.times, self.margin.value, self._given)
 
+    def learning(self) -> "LearningSummary":
+        """Return what was learned so far, with the margin and how it came about; found when it is asked for."""
+        if self._learner is not None:
+            return self._learner.summary(self.margin)
+        from .learning.summary import LearningSummary, moved_units
+
+        rows = self._recalled.times.moved_rows() if self._recalled else ()
+        return LearningSummary.of(self.margin, moved_units(rows, 0))
+
     def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
         """Write what was learned to a file, as a whole or not at all, for `load`; nothing if there was no slack yet.
 
@@ -543,9 +554,12 @@ class Predictor:
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
         from .explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
-        answer, course = self.predict_one(item), self._course
+        margin, course = self.margin.value, self._course
+        answer = self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
-        return with_alternatives(found, course.plan.bundle, self.policy)
+        known = self._learner or self._recalled
+        learned = known.times.answers if known and course.plan.regime in known.planned else None
+        return with_alternatives(replace(found, margin=margin, learned=learned), course.plan.bundle, self.policy)
 
     def rehearse(self) -> None:
         """Make code warm again, right before an item comes: answer kept items through the same features and models.

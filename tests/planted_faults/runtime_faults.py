@@ -164,6 +164,19 @@ RUNTIME_FAULTS = (
         "for number in numbers[:-KEPT_RECORDINGS]:",
     ),
     Fault(
+        "a recording has the margin of the next answer beside each one",
+        f"{PACKAGE}/records/recorder.py",
+        "margin, self._margin = self._margin, self._predictor.margin.value",
+        "margin = self._margin = self._predictor.margin.value",
+    ),
+    Fault(
+        "a unit that goes to and fro fills the log",
+        f"{PACKAGE}/learning/alarm.py",
+        "if n & (n - 1) == 0:",
+        "if n:",
+        tests=("tests/runtime/learning/test_summary.py",),
+    ),
+    Fault(
         "a watchdog that could not be reached has to wait for a whole interval",
         f"{PACKAGE}/loop/watchdogs.py",
         "self._due = now + self._interval if all(told) else now",

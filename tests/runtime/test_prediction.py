@@ -16,7 +16,7 @@ from tests.runtime.conftest import make_bundle, write
 SPACE = "tests.runtime.supervised_space:space"
 HOUR_S = 3600.0
 MEMBERS = [
-    *("bundle", "deadline", "failures", "margin", "n_oversized", "out", "policy", "slowdown", "trace"),
+    *("bundle", "deadline", "failures", "learning", "margin", "n_oversized", "out", "policy", "slowdown", "trace"),
     *("predict_one", "rehearse", "warm_up"),
 ]
 
@@ -47,6 +47,8 @@ def test_every_predictor_answers_alike(predictor: AnyPredictor) -> None:
     assert (predictor.policy, predictor.deadline, predictor.n_oversized) == ("anytime", HOUR_S, 0)
     assert (predictor.trace.size, predictor.trace.features) == (10.0, [0, 1, 2])
     assert (dict(predictor.failures), predictor.out) == ({}, frozenset())
+    learning = predictor.learning()
+    assert (learning.had_slack, learning.answers, learning.margin) == (False, 0, predictor.margin.value)
 
 
 @pytest.mark.parametrize("missing", MEMBERS)

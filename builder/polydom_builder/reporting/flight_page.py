@@ -40,6 +40,9 @@ def flight_page(flight: Flight, name: str) -> Page:
         f"The longest answer took {format_seconds(worst.elapsed_ns / 1e9)}, {shares.max():.2f} of the deadline: item "
         f"{worst.number}, {worst.reason}.",
     ]
+    if (largest := max(r.margin for r in records)) > 1.0:
+        least = min(r.margin for r in records)
+        findings.append(f"The margin was {least:.2f} to {largest:.2f}, and {records[-1].margin:.2f} at the end.")
     failed = [r for r in records if r.error]
     warnings = [f"Something failed on {len(failed):,} of the items, first {failed[0].error}."] if failed else []
     warnings += [f"{flight.n_torn} records are torn and left out."] if flight.n_torn else []
@@ -62,8 +65,8 @@ def flight_page(flight: Flight, name: str) -> Page:
 
 def _course(records: Sequence[FlightRecord], shares: list[float]) -> Section:
     note = (
-        "Line: median, band: least to longest time of some answers in a row; crosses: late answers; dotted: the "
-        "estimate of the slow-down."
+        "Line: median, band: least to longest time of some answers in a row; crosses: late answers; dotted: "
+        "slow-down times the margin."
     )
     numbers, slowdowns = [r.number for r in records], [r.slowdown for r in records]
     high = float(np.quantile(shares, 0.99))
@@ -112,11 +115,11 @@ def _late(header: FlightHeader, late: Sequence[FlightRecord]) -> Section:
     rows = [
         (
             *(str(r.number), f"{r.size:g}", f"{r.elapsed_ns / (header.deadline * 1e9):.2f}", f"{r.slowdown:.2f}"),
-            *(r.reason, _set(header, r), r.error),
+            *(f"{r.margin:.2f}", r.reason, _set(header, r), r.error),
         )
         for r in sorted(late, key=lambda r: -r.elapsed_ns)[:MOST_COUNTED]
     ]
-    columns = ["#item", "#size", "#time / deadline", "#slow-down", "reason", "features", "failure"]
+    columns = ["#item", "#size", "#time / deadline", "#slow-down", "#margin", "reason", "features", "failure"]
     table = TextTable("Late answers", columns, rows, [f"The latest first, at most {MOST_COUNTED}."], is_wide=True)
     return Section("Late answers", "" if rows else "No answer was late.", [table] if rows else [])
 

@@ -21,6 +21,9 @@ from .options import Group, Option
 from .outcome import Outcome
 from .terminal import show
 
+UNRECORDED = "failures", "out", "learning"
+"""The metrics that need the predictor itself."""
+
 OPTIONS = (
     Option("file FILE", "the file that polydom-node run --record writes, or wrote"),
     Group(
@@ -58,6 +61,7 @@ def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
         "time": r.time_ns / 1e9,
         "size": finite(r.size),
         "slowdown": finite(r.slowdown),
+        "margin": finite(r.margin),
         "label": label,
         "confidence": r.confidence and finite(r.confidence),
         "features": [header.names[position] for position in r.answered],
@@ -88,8 +92,10 @@ def summary(flight: Flight) -> dict[str, Any]:
     metrics = Metrics(_Recorded(header, header.deadline))
     for r in flight.records:
         metrics.add(answer_of(header, r), trace_of(r))
-    about = {"policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
-    return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
+    margins = [r.margin for r in flight.records]
+    margin = {"smallest": min(margins), "largest": max(margins), "last": margins[-1]} if margins else None
+    about = {"policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn, "margin": margin}
+    return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in UNRECORDED}}
 
 
 def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation:
@@ -111,7 +117,7 @@ def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation
         answer = answer._replace(accuracy=max(scores) if mask and scores else bundle.prior.accuracy)
     answer = answer._replace(label=as_dict(header, record)["label"])
     told = Explanation.of(answer, trace_of(record), header.names, deadline_ns)
-    told = replace(told, record=record.sequence)
+    told = replace(told, record=record.sequence, margin=record.margin)
     policy: Policy = "strict" if header.policy == "strict" else "anytime"
     return told if bundle is None else with_alternatives(told, bundle.at(header.deadline), policy)
 

@@ -123,6 +123,7 @@ def _answer_all(
             "bundle": known_as(predictor.bundle),
             "costs": str(bundle.times.origin),
             "compared": arguments.compare and bool(bundle.references.items),
+            "learning": (learning := predictor.learning()).to_json(),
             **loop,
             **_more(arguments, predictor),
             **({} if publisher is None else {"mqtt": publisher.counts._asdict()}),
@@ -131,6 +132,8 @@ def _answer_all(
             say(f"{tally.kept}")
         if tally.runs is not None and tally.runs.broken:
             say(f"{tally.runs.outcome}")
+        if learning.moved or not tally.kept.is_kept:
+            say(f"{learning}")
         print(json.dumps({"summary": summary}), flush=True)
     return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
 

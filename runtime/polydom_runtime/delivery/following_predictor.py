@@ -28,6 +28,7 @@ from .trial import AnswerCounts, Trial
 
 if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
+    from polydom_runtime.learning.summary import LearningSummary
 
 LOOK_EVERY_NS = 1_000_000_000
 
@@ -185,6 +186,10 @@ class FollowingPredictor:
     def learned(self) -> Learned | None:
         """As `Predictor.learned`; None where the current predictor does not learn."""
         return getattr(self.current, "learned", None)
+
+    def learning(self) -> "LearningSummary":
+        """As `Predictor.learning`, of the current predictor."""
+        return self.current.learning()
 
     def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
         """As `Predictor.save_learned`, where the current predictor learns."""

@@ -71,6 +71,10 @@ class Explanation:
         size.
     record : int or None
         The number of the record in a flight recording.
+    margin : float
+        The part of the slow-down that is the margin; see `polydom_runtime.learning.margin`.
+    learned : int or None
+        How many answers the times of the plan were learned from; None if they are as shipped, or that is not known.
     """
 
     answer: Prediction
@@ -81,6 +85,8 @@ class Explanation:
     better: tuple[Alternative, ...] = ()
     cheaper: tuple[Alternative, ...] = ()
     record: int | None = None
+    margin: float = 1.0
+    learned: int | None = None
 
     def __str__(self) -> str:
         """Return the table that ``polydom-node explain`` prints."""
@@ -172,8 +178,11 @@ def _answers(bundle: Bundle, model: ModelEntry, found: Explanation) -> bool:
 
 def _lines(found: Explanation) -> Iterator[str]:
     answer = found.answer
+    margin = f", of which margin {found.margin:.2f}" if found.margin > 1.0 else ""
     waited = f", of which {_ns(answer.waited_ns)} were over at the call" if answer.waited_ns else ""
-    yield f"size {found.size:g}, deadline {_ns(found.deadline_ns)}{waited}, slow-down {answer.slowdown:.2f}"
+    yield f"size {found.size:g}, deadline {_ns(found.deadline_ns)}{waited}, slow-down {answer.slowdown:.2f}{margin}"
+    if found.learned is not None:
+        yield f"planned with times that were learned here from {found.learned:,} answers"
     if found.planned is not None:
         yield f"planned first: {_set(found.planned)}"
     yield f"{'time left':>10}  {'took':>10}  {'worst case':>10}  what"

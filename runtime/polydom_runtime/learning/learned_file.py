@@ -14,14 +14,13 @@ import msgpack
 import numpy as np
 
 from polydom_runtime.bundles.bundle import MAX_MODELS, Bundle
-from polydom_runtime.bundles.bundle_times import MAX_SECONDS, REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import MAX_SECONDS, Regime
 from polydom_runtime.bundles.engines import NO_VERSION, Engine, onnxruntime_version
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.opened_folder import read_bounded
-from polydom_runtime.causes import printable, report, uncontrolled
+from polydom_runtime.causes import report, uncontrolled
 from polydom_runtime.codec.codec import Codec, after_line, unpack
 from polydom_runtime.codec.marks import AnyText, In, Size, Text, Unsound
-from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file
@@ -29,6 +28,7 @@ from polydom_runtime.tables import TextTable
 
 from .learned_times import MOVED, Changes, LearnedRow, LearnedTimes
 from .margin import LEAST, MOST
+from .summary import moved_units, table_of_moved
 
 MAGIC, VERSION = b"polydom-learned ", 1
 SHA256_BYTES, MAX_FILE_BYTES, MAX_ROWS = 32, 4 << 20, 50_000
@@ -288,22 +288,8 @@ def read_learned(file: str | os.PathLike[str]) -> LearnedFile:
 
 def moved_table(kept: LearnedFile) -> TextTable:
     """Return the units, and the models together, that take another time than the bundle says, and where and how."""
-    rows = [
-        (
-            *(row.regime, printable(row.unit), format_seconds(row.seconds)),
-            *(f"{row.factor:.2f}", f"{1e6 * row.offset:.1f}"),
-        )
-        for row in kept.learned.rows
-        if isinstance(row.unit, str) and _has_moved(row)
-    ]
-    for regime in REGIMES:
-        models = [row for row in kept.learned.rows if row.regime == regime and isinstance(row.unit, int)]
-        if any(map(_has_moved, models)):
-            seconds, factors = sorted(row.seconds for row in models), sorted(row.factor for row in models)
-            takes = f"{format_seconds(seconds[0])} to {format_seconds(seconds[-1])}"
-            rows.append((regime, f"{len(models)} models", takes, f"{factors[0]:.2f} to {factors[-1]:.2f}", ""))
     title = f"{kept.note}; margin {kept.learned.margin:.2f}; units that moved:"
-    return TextTable(title, ("regime", "unit", "#takes", "#times", "#µs more"), rows)
+    return table_of_moved(title, moved_units(filter(_has_moved, kept.learned.rows)))
 
 
 def _has_moved(row: LearnedRow) -> bool:

@@ -72,11 +72,12 @@ class Seen(NamedTuple):
 class LearnedTimes:
     """Learns the times of the units of a bundle. The times that it ships for a budget of seconds are where it begins.
 
-    `answers`: how many it has learned from. `histories`: the observations of each unit that has any.
+    `budget`: these seconds. `answers`: how many it has learned from. `histories`: the observations of each unit that
+    has any.
     """
 
     def __init__(self, bundle: Bundle, budget: float) -> None:
-        self._bundle, self._budget = bundle, budget
+        self._bundle, self.budget = bundle, budget
         self._shipped: dict[Regime, Bundle] = {}
         self._shared: dict[Regime, float] = {}
         self._step_of = {f: step.name for step in bundle.times.worst.steps for f in members(step.users)}
@@ -88,7 +89,7 @@ class LearnedTimes:
     def shipped(self, regime: Regime) -> Bundle:
         """Return the bundle with the shipped times of one regime."""
         if regime not in self._shipped:
-            self._shipped[regime] = self._bundle.at(self._budget, regime)
+            self._shipped[regime] = self._bundle.at(self.budget, regime)
         return self._shipped[regime]
 
     def observe(self, seen: Seen) -> None:
@@ -238,7 +239,7 @@ class LearnedTimes:
         history = self.histories.get(key) or self.histories["hot", key[1]]
         usual = history.usual_ns
         now, before = (_ns(change, usual) for change in (self.change_of(key), planned.get(key[1], AS_SHIPPED)))
-        if abs(now - before) < max(MATTERS * 1e9 * self._budget, SURE * history.noise_ns / math.sqrt(WINDOW)):
+        if abs(now - before) < max(MATTERS * 1e9 * self.budget, SURE * history.noise_ns / math.sqrt(WINDOW)):
             return False
         return abs(math.log((now + TINY_NS) / (before + TINY_NS))) > MOVED
 
@@ -253,6 +254,10 @@ class LearnedTimes:
         enough = {key: h.observed for key, h in self.histories.items() if h.observed >= QUICK}
         ends: dict[Key, int] = {(regime, AFTER): 0 for regime, _ in enough}
         return tuple(self._row(key, observed) for key, observed in {**ends, **enough}.items())
+
+    def moved_rows(self) -> tuple[LearnedRow, ...]:
+        """Return the rows of the units that take another time than was shipped."""
+        return tuple(self._row(key, h.observed) for key, h in self.histories.items() if self._has_moved(key, {}))
 
     def _row(self, key: Key, observed: int) -> LearnedRow:
         factor, offset = self.change_of(key)

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.clock import Clock, hardware_clock
 
+from .alarm import Alarm
 from .learned_times import Changes, LearnedTimes, Seen, Unit
+from .margin import Margin
+from .summary import LearningSummary, moved_units
 from .unit_history import QUICK
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class Learner:
 
     `names`: those of the features. `work`: does what is decided here. `times`: what was learned. `n_plans`, `n_tried`:
     how many plans were laid out and units tried. `longest_slice_ns`: the longest work on a plan without a look at the
-    clock, in processor time.
+    clock, in processor time. `had_slack`: whether there was ever enough. `alarm`: tells of units that moved far.
     """
 
     def __init__(self, times: LearnedTimes, names: Sequence[str], work: "LearnerWork", clock: Clock) -> None:
@@ -64,6 +67,7 @@ class Learner:
         self.times, self._names, self._does, self._clock = times, names, work, clock
         self.n_plans = self.n_tried = self.longest_slice_ns = 0
         self.planned: dict[Regime, Changes] = {}
+        self.had_slack, self.alarm = False, Alarm(times)
         self._laid_out: dict[Regime, deque[int]] = {r: deque(maxlen=REMEMBERED) for r in REGIMES}
         self._work: Iterator[None] | None = None
         self._slices_ns = deque([FIRST_SLICE_NS], maxlen=SLICES)
@@ -87,6 +91,7 @@ class Learner:
         end, n_plans = now + 1e9 * seconds, self.n_plans
         if end - now < LEAST_SLACK_NS:
             return False
+        self.had_slack = True
         regimes = set()
         while answers and self._clock() + LEAST_SLACK_NS < end:
             seen = Seen(*answers.popleft())
@@ -102,6 +107,18 @@ class Learner:
             self._slices_ns.append(self._busy_ns() - began)
             self.longest_slice_ns = max(self.longest_slice_ns, self._slices_ns[-1])
         return self.n_plans > n_plans
+
+    def summary(self, margin: Margin) -> LearningSummary:
+        """Return what was learned so far, and what was done for it, with a margin."""
+        return LearningSummary.of(
+            margin,
+            moved_units(self.times.moved_rows(), self.alarm.since),
+            had_slack=self.had_slack,
+            answers=self.times.answers,
+            plans=self.n_plans,
+            tried=self.n_tried,
+            longest_slice=1e-9 * self.longest_slice_ns,
+        )
 
     def _layout_of(self, regimes: Iterable[Regime]) -> Iterator[None] | None:
         """Return the work to lay out the plan of one of the regimes, if it should be another by now."""
@@ -121,6 +138,8 @@ class Learner:
         self.planned[regime] = changes
         self._laid_out[regime].append(self.times.answers)
         self.n_plans += 1
+        yield
+        self.alarm.planned(regime)
 
     def _try_one(self, kept: "Kept | None", failing: Collection[str], slack_ns: float) -> None:
         """Try the unit that was not observed for longest, of those that there is credit and time for."""

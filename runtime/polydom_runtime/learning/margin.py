@@ -29,8 +29,8 @@ class Margin:
     """Controls the margin for a promised share of late answers, from 0 to 1.
 
     `value`: the margin. `late`: the answers that were late through work. `paused`: those that were late through a
-    pause. `beyond`: those that were late through work, less than a step below the upper bound or at it: there the
-    promise cannot be kept.
+    pause. `beyond`: those that were late through work, and that no margin avoids: less than a step below the upper bound,
+    or without a feature. There the promise cannot be kept.
 
     Examples
     --------
@@ -52,15 +52,19 @@ class Margin:
         if self.value > LEAST:
             self.value = max(self.value * self._down, LEAST)
 
-    def add_late(self, *, paused: bool) -> None:
-        """Raise the margin after an answer that was late through work, and not through a pause."""
+    def add_late(self, *, paused: bool, lost: bool = False) -> None:
+        """Raise the margin after an answer that was late through work, and not through a pause.
+
+        `lost`: whether the answer was late although nothing was computed for it: that no margin can avoid either.
+        """
         if paused:
             self.paused += 1
             return
         self.late += 1
         raised = self.value * self._up
-        self.beyond += raised > MOST
-        self.value = min(raised, MOST)
+        self.beyond += lost or raised > MOST
+        if not lost:
+            self.value = min(raised, MOST)
 
 
 def is_paused(took: Sequence[float], usual: Sequence[float], deadline: float) -> bool:

@@ -10,25 +10,25 @@ from .margin import Margin
 RECENT = 400
 """The deadline that is named would have been enough for the last answers, and for as many."""
 
-TOLD_AGAIN = 10
-"""It is told again when ten times as many answers were late with the largest margin."""
+AT_LEAST, TOLD_AGAIN = 3, 10
+"""It is told once three answers, and more than promised, were late that no margin avoids; then at ten times as many."""
 
 
 class Shortfall:
     """Reports that a promised share of late answers cannot be kept within a deadline, which is in seconds."""
 
     def __init__(self, share: float, deadline: float) -> None:
-        self._share, self._deadline, self._next = share, deadline, 1
+        self._share, self._deadline, self._next = share, deadline, AT_LEAST
 
     def tell(self, margin: Margin, late: Iterable[tuple[int, int]], answers: int) -> None:
         """Log it after so many answers, if its turn has come; `late` as for `enough`."""
-        if margin.beyond < self._next:
+        if margin.beyond < max(self._next, self._share * answers):
             return
         self._next = TOLD_AGAIN * margin.beyond
         seconds = enough(late, answers, self._share) or self._deadline
         report(
             f"At most {100.0 * self._share:g} % of answers late cannot be promised here within "
-            f"{format_seconds(self._deadline)}: so many were late even with the largest margin: {margin.beyond}. "
+            f"{format_seconds(self._deadline)}: {margin.beyond} were late that no margin avoids. "
             f"Without pauses, {format_seconds(seconds)} would have been enough for the last {min(answers, RECENT)} "
             "answers."
         )

@@ -20,6 +20,7 @@ from polydom_runtime.codec.marks import In, Size, Unsound
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
 from polydom_runtime.frames import frame, frames
+from polydom_runtime.learning.margin import LEAST, MOST
 
 MAGIC, VERSION = b"polydom-flight ", 1
 
@@ -79,10 +80,11 @@ class FlightHeader:
         """The layout of a record after its CRC-32.
 
         Sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label; flags, number
-        of features, length of the reason; reason, features, times; waited; length of the error, error; confidence.
+        of features, length of the reason; reason, features, times; waited; length of the error, error; confidence,
+        margin.
         """
         n = len(self.names)
-        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}sqB{MAX_ERROR_BYTES}sd")
+        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}sqB{MAX_ERROR_BYTES}s2d")
 
     @cached_property
     def record_bytes(self) -> int:
@@ -133,6 +135,8 @@ class FlightRecord:
     error: str = ""
     confidence: float | None = None
     """The probability that the label is right; None if it is not known."""
+    margin: float = 1.0
+    """The margin that is a part of `slowdown`; see `polydom_runtime.learning.margin`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,7 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         return None
     values = header.layout.unpack_from(raw, CRC.size)
     sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
-    flags, n, length, reason, features, times, waited_ns, error_length, error, confidence = values[10:]
+    flags, n, length, reason, features, times, waited_ns, error_length, error, confidence, margin = values[10:]
     n_names, is_class = len(header.names), not flags & (IS_FLOAT | ABSTAINED)
     sound = (
         sequence > 0
@@ -198,6 +202,7 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         and n <= n_names
         and all(position < n_names for position in features[:n])
         and not mask >> n_names
+        and LEAST <= margin <= MOST
         and (not is_class or (label.is_integer() and 0 <= label < (len(header.classes) or math.inf)))
     )
     if not sound:
@@ -211,4 +216,5 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         waited_ns=waited_ns,
         error=error[:error_length].decode("utf-8", "replace"),
         confidence=None if math.isnan(confidence) else confidence,
+        margin=margin,
     )

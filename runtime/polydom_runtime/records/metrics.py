@@ -9,6 +9,7 @@ from polydom_runtime.histogram import Histogram
 
 if TYPE_CHECKING:
     from polydom_runtime.bundles.promise import Identity
+    from polydom_runtime.learning.summary import LearningSummary
     from polydom_runtime.prediction import Prediction
     from polydom_runtime.publishing.publisher import PublishingCounts
     from polydom_runtime.stages import Trace
@@ -141,6 +142,13 @@ class Metrics:
         return {} if reloads is None else {k: n for k, n in reloads._asdict().items() if k != "error"}
 
     @property
+    def learning(self) -> "LearningSummary | None":
+        """What the predictor learned; None of a recording."""
+        learning = getattr(self.watched, "learning", None)
+        found: LearningSummary | None = learning and learning()
+        return found
+
+    @property
     def publishing(self) -> dict[str, int]:
         """The counts of the publisher by name; empty if there is none."""
         return {} if self.publisher is None else self.publisher.counts._asdict()
@@ -180,6 +188,7 @@ class Metrics:
             "bundle_changes": self.bundle_changes,
             "failures": dict(self.watched.failures),
             "out": sorted(self.watched.out),
+            "learning": None if (learning := self.learning) is None else learning.to_json(),
             "mqtt": self.publishing,
         }
 

@@ -5,15 +5,18 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
 
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.files import open_kept, replace_file
 from polydom_runtime.histogram import Histogram
 
 from .metrics import TIME_QUANTILES, Metrics, known_as
+
+if TYPE_CHECKING:
+    from polydom_runtime.learning.summary import MovedUnit
 
 EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
 """Two buckets for each factor of 2, from 16 µs to 13 s, at edges of the histogram's buckets: counts are exact."""
@@ -189,6 +192,13 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     yield "deadline_seconds", "gauge", "The deadline.", _one(watched.deadline)
     yield "slowdown_ratio", "gauge", "How much slower than measured at the last item.", _one(metrics.slowdown)
     yield "slowdown_max_ratio", "gauge", "How much slower at worst.", _one(metrics.largest_slowdown)
+    if (learning := metrics.learning) is not None:
+        yield "margin_ratio", "gauge", "The factor on planned times that keeps the promise.", _one(learning.margin)
+        late = {"work": learning.late - learning.beyond, "pause": learning.paused, "beyond the margin": learning.beyond}
+        yield "late_total", "counter", "Late answers by cause.", _each("cause", late)
+        yield "plans_total", "counter", "Plans that were laid out for learned times.", _one(learning.plans)
+        yield "tried_units_total", "counter", "Units that were tried outside of answers.", _one(learning.tried)
+        yield "moved_ratio", "gauge", "Times of units that moved, divided by the shipped ones.", _moved(learning.moved)
     yield "feature_failures", "gauge", "Failures in a row.", _each("feature", {n: failures.get(n, 0) for n in out})
     yield "feature_out", "gauge", "1 while a feature is left out after failures.", _each("feature", out)
 
@@ -200,6 +210,11 @@ def _one(value: float) -> Samples:
 def _each(label: str, values: Mapping[str, float]) -> Samples:
     for key, value in values.items():
         yield "", {label: key}, value
+
+
+def _moved(units: "Sequence[MovedUnit]") -> Samples:
+    for one in units:
+        yield "", {"regime": one.regime, "unit": one.unit}, one.ratio
 
 
 def _buckets(histogram: Histogram) -> Samples:

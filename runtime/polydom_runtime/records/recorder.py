@@ -73,6 +73,7 @@ class FlightRecorder:
         header = header_of(predictor, capacity)
         self._capacity, self._record_bytes, self._first = capacity, header.record_bytes, header.slot_start(0)
         self._pack, self._seed = header.layout.pack, header.seed
+        self._predictor, self._margin = predictor, predictor.margin.value
         self._names = predictor.bundle.names
         self._numbers: Mapping[Label | float, int] = {
             label: number for number, label in enumerate(predictor.bundle.space.classes)
@@ -87,8 +88,9 @@ class FlightRecorder:
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Write one record over the oldest, in some microseconds; an incomplete trace gives no times of features."""
+        margin, self._margin = self._margin, self._predictor.margin.value  # of this answer, and of the next one
         try:
-            body = self._packed(prediction, trace, number)
+            body = self._packed(prediction, trace, number, margin)
         except (struct.error, OverflowError, ValueError, LookupError):
             self.n_dropped += 1
             return
@@ -103,7 +105,7 @@ class FlightRecorder:
             self._ring.close()
             os.close(self._descriptor)
 
-    def _packed(self, prediction: "Prediction", trace: "Trace", number: int) -> bytes:
+    def _packed(self, prediction: "Prediction", trace: "Trace", number: int, margin: float) -> bytes:
         features, marks = trace.features, trace.marks
         if len(marks) != len(features) + 3:
             features, marks = [], [0, 0, 0]
@@ -136,6 +138,7 @@ class FlightRecorder:
             len(error),
             error,
             math.nan if prediction.confidence is None else prediction.confidence,
+            margin,
         )
 
     def _mask(self, features: tuple[str, ...]) -> int:

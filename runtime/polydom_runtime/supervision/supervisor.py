@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from polydom_runtime.learning.learned_times import Unit
     from polydom_runtime.learning.learner import Learner
     from polydom_runtime.learning.shortfall import Shortfall
+    from polydom_runtime.learning.summary import LearningSummary
     from polydom_runtime.trust.trust import Trust
 
 START_S = 60.0
@@ -276,6 +277,12 @@ class SupervisedPredictor:
         failing = self._failures.keys() | self._out
         learner.use((self._slack_end - hardware_clock()) * 1e-9, self._unread, small, failing)
 
+    def learning(self) -> "LearningSummary":
+        """As `Predictor.learning`."""
+        from polydom_runtime.learning.summary import LearningSummary
+
+        return LearningSummary.of(self.margin) if self._learner is None else self._learner.summary(self.margin)
+
     def _new_learner(self) -> "Learner":
         from polydom_runtime.learning.learner import Learner  # only here, since a node without slack needs none
 
@@ -386,14 +393,17 @@ class SupervisedPredictor:
     def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer.
 
-        The deadline that is told is the worker's, `reserve` before that of the answer. If the supervisor answered, the
-        course of the worker is not known, and the reason says why.
+        The deadline that is told is the worker's, `reserve` before that of the answer; times are those of its plan for
+        hot code. If the supervisor answered, the course of the worker is not known, and the reason says why.
         """
         from polydom_runtime.explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
-        answer = self.predict_one(item)
+        margin, answer = self.margin.value, self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
-        return with_alternatives(found, self.bundle.at(self.deadline), self.policy)
+        times, learned = self.bundle.at(self.deadline), None
+        if self._learner is not None and self._plan and (changes := self._learner.planned.get("hot")):
+            times, learned = self._learner.times.bundle("hot", changes), self._learner.times.answers
+        return with_alternatives(replace(found, margin=margin, learned=learned), times, self.policy)
 
     def close(self) -> None:
         """End all processes, and wait for their end."""

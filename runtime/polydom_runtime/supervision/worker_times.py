@@ -41,6 +41,6 @@ class WorkerTimes(LearnedTimes):
 
     def bundle(self, regime: Regime, changes: Changes) -> Bundle:
         """Return the bundle with the times of one regime, changed; the typical times are those of the worker's work."""
-        learned, own = super().bundle(regime, changes), self._own.at(self._budget, regime).times.typical
+        learned, own = super().bundle(regime, changes), self._own.at(self.budget, regime).times.typical
         typical = replace(learned.times.typical, before=own.before, after=own.after)
         return replace(learned, times=learned.times._replace(typical=typical))

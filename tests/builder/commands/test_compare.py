@@ -77,7 +77,7 @@ def test_json_has_the_excesses_too(old: str, tmp_path: Path, capsys: pytest.Capt
 
 def test_costs_files_are_compared(board_costs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(board_costs), str(board_costs), "--max-time-growth", "1.1"]) == 0
-    assert "times: 70 of 70 are the same\n" in capsys.readouterr().out
+    assert "times: 80 of 80 are the same\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

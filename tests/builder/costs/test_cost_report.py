@@ -47,7 +47,7 @@ def with_items() -> CostSamples:
         "hot": ItemSamples(sizes, hot, {}),
         "cold": ItemSamples(sizes[:20], hot[:, :20, :1] + 30e-6, {}, 0.02),
     }
-    return replace(made, items=items, pauses=Pauses.of(9.0, [0.5, 0.5, 2e-3]))
+    return replace(made, items=items, pauses=Pauses.of(9.0, lengths := [0.5, 0.5, 2e-3], 9.0, lengths))
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,19 @@ def test_a_flight_says_what_happened(tmp_path: Path) -> None:
     assert "mean + spread" in text(root)
 
 
+def test_a_flight_says_what_the_margin_was(tmp_path: Path) -> None:
+    watched = Watched()
+    with closing(FlightRecorder(tmp_path / "node.flight", watched, 100)) as recorder:
+        for number in range(3):
+            recorder.add(ANSWER, traced(), number)
+            if number == 0:
+                watched.margin.add_late(paused=False)
+                watched.margin.add_in_time()
+    page = flight_page(load_flight(tmp_path / "node.flight"), "node.flight")
+
+    assert "The margin was 1.00 to 1.28, and 1.28 at the end." in page.findings
+
+
 def test_a_flight_without_late_answers_says_so(tmp_path: Path) -> None:
     root = checked(flight_page(recorded(tmp_path / "node.flight", late=0), "<name>").to_html())
 

@@ -180,7 +180,7 @@ def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_
         outcome = simulate(alone, recorded.trials, choice.deadline, adapt=False)
         return -max(recorded.late_bound(outcome) - allowed, 0.0), outcome.score
 
-    assert len(times.choices) == N_OUTLOOKS
+    assert len(times.choices) >= N_OUTLOOKS  # the ends of the range, and those between
     assert len({choice[1:] for choice in times.choices}) > 1
     for choice in times.choices:
         mine = merit(choice)

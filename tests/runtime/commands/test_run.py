@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime import FeatureSpace
+from polydom_runtime import FeatureSpace, Predictor
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
@@ -23,6 +23,7 @@ from polydom_runtime.delivery.install import install
 from polydom_runtime.delivery.releases import current_release
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
+from polydom_runtime.learning.summary import LearningSummary, MovedUnit
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
@@ -329,6 +330,39 @@ def test_kept_promise_is_told_in_the_summary_alone(command: list[str], capsys: p
     promise: Any = summary_of(said.out)["promise"]
     assert promise["text"].startswith("The promise was kept: 0 of ")
     assert said.err == ""
+
+
+@pytest.mark.parametrize("more", [[], ["--supervised"], ["--follow"]], ids=["plain", "supervised", "follow"])
+def test_summary_says_what_was_learned_and_that_there_was_no_slack(
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, *more]) == 0
+
+    learning: Any = summary_of(capsys.readouterr().out)["learning"]
+    assert (learning["had_slack"], learning["answers"], learning["moved"], learning["margin"]) == (False, 0, [], 1.0)
+    assert learning["text"].startswith("No slack: answers came back to back, so no unit was tried")
+
+
+def test_broken_promise_is_said_with_the_margin(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command[4], command[command.index(HOUR)] = "tests.runtime.commands.test_run:old", "1ms"
+    assert main(command) == 0
+    said = capsys.readouterr()
+
+    learning: Any = summary_of(said.out)["learning"]
+    assert learning["paused"] == 12
+    assert learning["text"] in said.err
+
+
+def test_units_that_moved_are_said_at_the_end(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = MovedUnit("hot", "mean", 1, 4.0, 0.0, 4e-5, 4.0, 60)
+    found = LearningSummary(1.0, 0, 0, 0, (moved,), had_slack=True, answers=100, plans=1)
+    monkeypatch.setattr(Predictor, "learning", lambda self: found)
+    assert main(command) == 0
+
+    assert f"{found}\n" in capsys.readouterr().err
+    assert "mean 4.0 times as long as shipped, 40 µs (hot, since answer 60)" in str(found)
 
 
 def test_late_answers_through_pauses_are_counted_over_all_bundles() -> None:

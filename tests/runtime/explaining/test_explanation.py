@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,18 @@ def test_recorded_answer_is_explained_without_its_bundle(flight: Path, capsys: p
     assert "sets that" not in said
     assert main(["flight", str(flight), "--explain", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["result"]["answer"]["accuracy"] is None
+
+
+def test_margin_of_a_recorded_answer_is_told(
+    bundle_folder: Path, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predictor = predictor_of(bundle_folder, world, 100 * US)
+    predictor.margin.value = 1.25
+    with closing(FlightRecorder(tmp_path / "node.flight", predictor, 4)) as recorder:
+        recorder.add(predictor.predict_one(ITEM), predictor.trace, 0)
+    assert main(["flight", str(tmp_path / "node.flight"), "--explain", "0"]) == 0
+
+    assert "slow-down 1.25, of which margin 1.25\n" in capsys.readouterr().out
 
 
 def test_item_that_was_not_recorded_is_refused(flight: Path, capsys: pytest.CaptureFixture[str]) -> None:

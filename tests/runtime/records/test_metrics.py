@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ from polydom_runtime.commands.run_options import RECORDS
 from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.histogram import MAX_NS, RELATIVE_ERROR, Histogram
+from polydom_runtime.learning.margin import Margin
+from polydom_runtime.learning.summary import MODELS, LearningSummary, MovedUnit
 from polydom_runtime.prediction import Policy
 from polydom_runtime.records.metrics import MAX_COUNTED_SETS, MAX_REASONS, NO_FEATURES, OTHER, TIME_QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import (
@@ -56,6 +59,11 @@ class Watched:
     trace: Trace = field(default_factory=Trace)
     slowdown: float = 1.0
     n_oversized: int = 0
+    margin: Margin = field(default_factory=lambda: Margin(0.01))
+    moved: tuple[MovedUnit, ...] = ()
+
+    def learning(self) -> LearningSummary:
+        return LearningSummary.of(self.margin, self.moved, had_slack=True, answers=250, plans=2, tried=31)
 
     def warm_up(self, item: object) -> None:
         pass
@@ -186,6 +194,47 @@ def test_new_bundles_are_counted_where_they_are_taken_over(metrics: Metrics) -> 
 
     assert 'polydom_bundle_changes_total{outcome="refused"} 2' in text
     assert "bundle_changes" not in prometheus_text(metrics)
+
+
+MOVED = (
+    MovedUnit("hot", "spread", 1, 4.0, 0.0, 8e-5, 4.0, 60),
+    MovedUnit("cold", MODELS, 7, 0.5, 0.0, 1e-5, 0.5),
+)
+
+
+def test_what_was_learned_is_written_with_the_margin() -> None:
+    """In both formats; late answers count once each, by cause."""
+    watched = Watched(moved=MOVED)
+    for paused in (*[False] * 8, True):
+        watched.margin.add_late(paused=paused)
+    metrics = Metrics(watched)
+
+    kinds, samples = parsed(prometheus_text(metrics))
+    one = {s.name: s.value for s in samples if not s.labels}
+    beyond = watched.margin.beyond
+    assert beyond > 0
+    assert (one["polydom_margin_ratio"], one["polydom_plans_total"], one["polydom_tried_units_total"]) == (4.0, 2, 31)
+    late = {"work": 8 - beyond, "pause": 1, "beyond the margin": beyond}
+    assert values(samples, "polydom_late_total", "cause") == late
+    moved = [({"regime": "hot", "unit": "spread"}, 4.0), ({"regime": "cold", "unit": MODELS}, 0.5)]
+    assert [(s.labels, s.value) for s in samples if s.name == "polydom_moved_ratio"] == moved
+    assert (kinds["polydom_moved_ratio"], kinds["polydom_margin_ratio"]) == ("gauge", "gauge")
+    said = json.loads(json.dumps(metrics.as_dict(), allow_nan=False))["learning"]
+    assert (said["margin"], said["answers"], said["moved"][0]["unit"]) == (4.0, 250, "spread")
+    assert said["text"] == str(watched.learning())
+
+
+def test_unit_that_takes_as_long_as_shipped_is_no_metric(metrics: Metrics) -> None:
+    _, samples = parsed(prometheus_text(metrics))
+
+    assert not [s for s in samples if s.name == "polydom_moved_ratio"]
+
+
+def test_recording_has_learned_nothing_that_it_could_tell() -> None:
+    metrics = Metrics(SimpleNamespace(bundle=make_bundle()[0], deadline=1.0, failures={}, out=frozenset()))
+
+    assert metrics.as_dict()["learning"] is None
+    assert "polydom_margin_ratio" not in prometheus_text(metrics)
 
 
 def test_sets_whose_names_read_the_same_are_added_up(metrics: Metrics) -> None:

@@ -187,7 +187,7 @@ from types import SimpleNamespace as Some
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.records.recorder import FlightRecorder
 
-predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
+predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime", margin=Some(value=1.0))
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
 answer.waited_ns, answer.error, answer.confidence = 0, "", None
 trace = Some(size=0.0, features=[0], marks=[])
@@ -294,6 +294,8 @@ def test_altered_byte_never_makes_another_record(file: Path) -> None:
         {9: -1.0},
         {11: 4},
         {14: b"\3"},
+        {20: 0.99},
+        {20: math.nan},
     ],
     ids=str,
 )
@@ -509,6 +511,24 @@ def test_waited_time_is_recorded(file: Path) -> None:
         recorder.add(ANSWER._replace(waited_ns=7_000), traced(), 0)
 
     assert [record.waited_ns for record in load_flight(file).records] == [7_000]
+
+
+def test_margin_of_each_answer_is_recorded(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """That which the answer was planned with: a late one changes that of the next."""
+    watched = Watched()
+    with closing(FlightRecorder(file, watched, 4)) as recorder:
+        for number, late in enumerate((False, True, False)):
+            if late:
+                watched.margin.add_late(paused=False)
+            recorder.add(ANSWER, traced(), number)
+
+    margins = [record.margin for record in load_flight(file).records]
+    assert margins == [1.0, 1.0, watched.margin.value]
+    assert margins[2] > 1.2
+    assert [line["margin"] for line in flight_lines(capsys, str(file))] == margins
+    (line,) = flight_lines(capsys, str(file), "--summary")
+    summary: Any = line["summary"]
+    assert summary["margin"] == {"smallest": 1.0, "largest": margins[2], "last": margins[2]}
 
 
 def test_first_error_of_an_item_is_recorded(file: Path) -> None:

@@ -274,6 +274,26 @@ def test_worker_with_a_plan_for_learned_times_takes_over(tmp_path: Path) -> None
     assert after_death.reason == after_restart.reason == "planned"
 
 
+def test_what_the_supervisor_learned_is_told_and_explains_its_answers(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with supervised(tmp_path / "b", Replies(LONG_S)) as own:
+        answer_by_worker(own)
+        shipped, before = own.explain(item()), own.learning()
+        learn_until(own, FEW)
+        own.use_slack(SLACK_S)
+        found, explained = own.learning(), own.explain(item())
+
+    assert (before.had_slack, before.moved, shipped.learned) == (False, (), None)
+    (moved,) = [one for one in found.moved if one.unit == "ends"]
+    assert (found.plans > 0, moved.since is not None, moved.ratio > 1000.0) == (True, True, True)
+    assert explained.learned is not None
+    assert explained.learned >= found.answers
+    assert {"ends"} <= {name for one in explained.better for name in one.features}
+    assert all(one.lacks_ns > 0 for one in explained.better)
+    assert any(message.startswith("times changed here (hot): ends ") for message in caplog.messages)
+
+
 def test_nothing_is_planned_anew_while_times_are_as_shipped(tmp_path: Path) -> None:
     with supervised(tmp_path / "b", Replies()) as own:
         answer_by_worker(own)

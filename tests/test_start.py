@@ -29,7 +29,7 @@ STARTS = {
     "import": ("import polydom_runtime\n", 2, 250),
     "answer": (ANSWER, 48, 8_150),
     "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 80, 11_300),
-    "info": (COMMAND.format(words=["info", "node.bundle"]), 42, 5_100),
+    "info": (COMMAND.format(words=["info", "node.bundle"]), 42, 5_200),
 }
 """What a fresh process does, and the most modules and lines of ours that it may load."""
 

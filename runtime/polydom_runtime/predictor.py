@@ -250,7 +250,7 @@ class Predictor:
         self._shortfall: Shortfall | None = None
         self.runs = self._runs = runs_of(runs)
         self._slowdown = (seams.slowdown or Slowdown()) if seams.adapt else None
-        self._space = space
+        self._space, self._is_slow = space, False
         self._learner: Learner | None = None
         self._given, self._recalled = learned, recalled
         self._unread: deque[Any] = deque(maxlen=UNREAD)
@@ -453,6 +453,7 @@ class Predictor:
             self.margin.add_in_time()
         else:
             paused = late > self._deadline_ns or self._has_paused(plan, model)
+            self._is_slow = True
             self.margin.add_late(paused=paused, lost=not trace.features)
             if not paused:
                 self._late.append((self._items, end - trace.marks[0] + late))
@@ -463,6 +464,7 @@ class Predictor:
         if not state.mask:
             estimate.add(FADING * estimate.value)
         elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > CALM:
+            self._is_slow = True  # until slack is used
             estimate.add(ratio)
         elif estimate.stirred:
             estimate.add(1.0)
@@ -479,6 +481,10 @@ class Predictor:
         """
         if self._slowdown is None:
             return
+        end = self._clock() + int(seconds * 1e9)
+        hurry, self._is_slow = self._is_slow, False
+        if self._learner is not None and self._learner.rests(len(self._unread), hurry):
+            return
         if self.margin.beyond:
             self._tell_shortfall()
         if self._learner is None:
@@ -493,6 +499,8 @@ class Predictor:
         small = self._kept.small if self._kept else None
         if self._learner.use(seconds, self._unread, small, self.failures if self._failures.any else ()):
             self._slowdown = self._slowdown.renewed()  # it was one against the old plan
+        if small is not None and self._clock() + min(self._deadline_ns, ANSWER_NS) < end:
+            self.rehearse_with(small.item)  # so that the caches hold what answers need, as without this work
 
     def take_unread(self) -> "deque[Any]":
         """Return what answers told of times since the last call, at most `UNREAD`: the fields of a `Seen` each."""
@@ -518,11 +526,15 @@ class Predictor:
             return self._given
         from .learning.learned_file import Learned
 
+        self._learner.read(self._unread)
+
         return Learned.of(self.bundle, self._learner.times, self.margin.value, self._given)
 
     def learning(self) -> "LearningSummary":
         """Return what was learned so far, with the margin and how it came about; found when it is asked for."""
         if self._learner is not None:
+            if self._learner.had_slack:
+                self._learner.read(self._unread)
             return self._learner.summary(self.margin)
         from .learning.summary import LearningSummary, moved_units
 

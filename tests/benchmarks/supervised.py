@@ -61,7 +61,8 @@ def main() -> None:
         direct = Predictor.load(folder, supervised_space.space)
         with SupervisedPredictor(folder, "tests.runtime.supervised_space:space") as supervised:
             print(
-                f"hand-over {supervised._keeper.hand_over['hot'] * 1e6:.0f} µs, reserve {supervised.reserve * 1e6:.0f} µs"
+                f"hand-over {supervised._keeper.hand_over['hot'] * 1e6:.0f} µs, "
+                f"reserve {supervised.reserve * 1e6:.0f} µs"
             )
             for size_bytes in (10_000, 1_000_000):
                 overhead(size_bytes, direct, supervised)

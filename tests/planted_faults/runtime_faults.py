@@ -105,8 +105,8 @@ RUNTIME_FAULTS = (
     Fault(
         "a late answer that the largest margin is too near for to raise it by a step counts as any other",
         f"{PACKAGE}/learning/margin.py",
-        "self.beyond += raised > MOST",
-        "self.beyond += self.value >= MOST",
+        "self.beyond += lost or raised > MOST",
+        "self.beyond += lost or self.value >= MOST",
     ),
     Fault(
         "the wanted accuracy is reached in the easiest regime only",

@@ -222,7 +222,9 @@ def _default_times(there: RegimeTarget, times: BundleTimes) -> BundleTimes:
     )
 
 
-def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, recorded: Recorded, deadline: float) -> ReplayedChoice:
+def _as_it_is(
+    bundle: Bundle, times: BundleTimes, regime: Regime, recorded: Recorded, deadline: float
+) -> ReplayedChoice:
     """Return the times that a bundle has, where only the strict policy is possible, and what they give."""
     choice = Choice(deadline, times.planned, times.guarded)
     return ReplayedChoice(choice, simulate(bundle, recorded.trials, deadline, regime=regime, adapt=False))

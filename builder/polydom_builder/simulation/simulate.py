@@ -73,10 +73,10 @@ def simulate(
     """Answer all trials, in order, on a virtual clock.
 
     No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
-    `adapt`: whether the predictor learns, in the slack of `SLACK` seconds after each item. `predicted`: the answers of the models; without them every
-    model gives the answer of the prior, or the first label if the prior is to abstain. `regime`: the regime of the
-    trials; the node plans with its times. `timed`: the real seconds of the models on each trial, if they are known
-    better than from the time of the reference model.
+    `adapt`: whether the predictor learns, in the slack of `SLACK` seconds after each item. `predicted`: the answers of
+    the models; without them every model gives the answer of the prior, or the first label if the prior is to abstain.
+    `regime`: the regime of the trials; the node plans with its times. `timed`: the real seconds of the models on each
+    trial, if they are known better than from the time of the reference model.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})

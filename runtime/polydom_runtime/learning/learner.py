@@ -1,5 +1,6 @@
 """The work of a learning node between two answers: to learn from them, to try units, and to lay out plans."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 LEAST_SLACK_NS = 200_000
 """Less slack than this is not used."""
+
+BATCH, TRIALS = 16, 4
+"""Work in slack makes the next answer slower, since it takes the caches of the processor. So it is done after each
+16th answer only, with at most four trials, unless answers have become slow or a plan is in work."""
 
 FIRST_SLICE_NS, SLICES = 1_000_000, 32
 """A slice of work is expected to take as long until some were seen, then as long as the longest of the last 32."""
@@ -77,6 +82,10 @@ class Learner:
         self._again: Unit | None = None
         self._surprises = 0
 
+    def rests(self, unread: int, hurry: bool) -> bool:
+        """Tell whether there is nothing to do yet: a few answers to learn from, which may wait, and no plan in work."""
+        return unread < BATCH and not hurry and self._work is None
+
     def use(
         self, seconds: float, answers: deque[tuple[Any, ...]], kept: "Kept | None", failing: Collection[str] = ()
     ) -> bool:
@@ -92,14 +101,13 @@ class Learner:
         if end - now < LEAST_SLACK_NS:
             return False
         self.had_slack = True
-        regimes = set()
-        while answers and self._clock() + LEAST_SLACK_NS < end:
-            seen = Seen(*answers.popleft())
-            self.times.observe(seen)
-            regimes.add(seen.regime)
+        regimes = self.read(answers, end - LEAST_SLACK_NS)
         self._work = self._work or self._layout_of(regimes)
-        if self._work is None:
-            self._try_one(kept, failing, end - self._clock())
+        if self._work is None and kept is not None:
+            for _ in range(TRIALS):
+                # One that surprises is tried again another time: this may be a slow moment.
+                if not self._try_one(kept, failing, end - self._clock()) or self._again is not None:
+                    break
         while self._work is not None and self._clock() + max(self._slices_ns) <= end:
             began = self._busy_ns()
             if next(self._work, self) is self:
@@ -107,6 +115,15 @@ class Learner:
             self._slices_ns.append(self._busy_ns() - began)
             self.longest_slice_ns = max(self.longest_slice_ns, self._slices_ns[-1])
         return self.n_plans > n_plans
+
+    def read(self, answers: deque[tuple[Any, ...]], end: float = math.inf) -> set[Regime]:
+        """Take answers and learn from them, until a time of the clock; return their regimes."""
+        regimes = set()
+        while answers and self._clock() < end:
+            seen = Seen(*answers.popleft())
+            self.times.observe(seen)
+            regimes.add(seen.regime)
+        return regimes
 
     def summary(self, margin: Margin) -> LearningSummary:
         """Return what was learned so far, and what was done for it, with a margin."""
@@ -141,11 +158,14 @@ class Learner:
         yield
         self.alarm.planned(regime)
 
-    def _try_one(self, kept: "Kept | None", failing: Collection[str], slack_ns: float) -> None:
-        """Try the unit that was not observed for longest, of those that there is credit and time for."""
+    def _try_one(self, kept: "Kept", failing: Collection[str], slack_ns: float) -> bool:
+        """Try the unit that was not observed for longest, of those that there is time for; tell whether one was tried.
+
+        There must be credit for it.
+        """
         answers = self.times.answers
-        if kept is None or (answers < self._look and self._again is None):
-            return
+        if answers < self._look and self._again is None:
+            return False
         units: tuple[Unit, ...] = *self._names, *self._does.models
         newest = {unit: self._newest(unit) for unit in units if unit not in failing}
         due = [unit for unit, number in newest.items() if answers - number >= TRY_AFTER or unit == self._again]
@@ -153,11 +173,13 @@ class Learner:
             needed_ns = self.times.trial_ns(unit, kept.size)
             if needed_ns > min(MOST_CREDIT_NS, slack_ns / TRIAL_SLACK):
                 continue
-            if needed_ns <= self._credit_ns:
-                self._tried[unit], self._again = answers, None
-                self._try(unit, kept)
-            return
+            if needed_ns > self._credit_ns:
+                return False
+            self._tried[unit], self._again = answers, None
+            self._try(unit, kept)
+            return True
         self._look = answers + LOOK_AFTER
+        return False
 
     def _newest(self, unit: Unit) -> int:
         return max(self.times.newest(unit), self._tried.get(unit, 0))

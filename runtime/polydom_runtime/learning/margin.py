@@ -29,8 +29,8 @@ class Margin:
     """Controls the margin for a promised share of late answers, from 0 to 1.
 
     `value`: the margin. `late`: the answers that were late through work. `paused`: those that were late through a
-    pause. `beyond`: those that were late through work, and that no margin avoids: less than a step below the upper bound,
-    or without a feature. There the promise cannot be kept.
+    pause. `beyond`: those that were late through work, and that no margin avoids: less than a step below the upper
+    bound, or without a feature. There the promise cannot be kept.
 
     Examples
     --------

@@ -7,7 +7,7 @@ REMEMBERED = 16
 """The number of times between two arrivals that are remembered; before there are so many, nothing is foreseen."""
 
 MOST_APART_NS = 500_000
-"""The items come regularly if these times differ by at most this: code stays warm for a millisecond after a rehearsal."""
+"""The items come regularly if these times differ by no more: code stays warm for a millisecond after a rehearsal."""
 
 
 EARLY_NS = 100_000

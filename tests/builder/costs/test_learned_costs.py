@@ -61,6 +61,7 @@ def samples(bundle: Bundle, slower: float = 1.0) -> CostSamples:
 
 def node(bundle: Bundle, factor: float, offset: float = 0.0, how: Circumstances = SOUND) -> LearnedFile:
     """Return what a node learned: ``mean`` takes its factor, ``ends`` an offset, a model three times as long."""
+    changed: dict[str | int, tuple[float, float]]
     changed = {"mean": (factor, 0.0), "ends": (1.0, offset), "half": (1.0, 0.0), "spread": (1.0, 0.0), 0: (3.0, 0.0)}
     rows = [LearnedRow("hot", unit, *change, 40, 10 * US) for unit, change in changed.items()]
     rows += [LearnedRow("cold", unit, *change, 40, 10 * US) for unit, change in changed.items()]

@@ -173,7 +173,8 @@ def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_
     chosen = fitted.export(tmp_path / "b")
     target, times, allowed = fitted.target_, chosen.times, 1.0 - 0.99
     recorded = Recorded.of_rounds(jittery(), fitted.sizes_)
-    plans = [*(target.planned[q] for q in sorted(target.planned)), times.worst]
+    plans, guarded = [*(target.planned[q] for q in sorted(target.planned)), times.worst], target.guarded
+    assert guarded is not None
 
     def merit(choice: Choice) -> tuple[float, float]:
         alone = changed(chosen, choices=(), planned=choice.planned, guarded=choice.guarded, typical=times.typical)
@@ -187,7 +188,7 @@ def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_
         assert mine[0] == 0.0
         assert choice.planned in plans
         assert mine >= merit(choice._replace(planned=times.worst, guarded=times.worst))
-        assert mine >= merit(choice._replace(planned=target.planned[0.9], guarded=target.guarded))
+        assert mine >= merit(choice._replace(planned=target.planned[0.9], guarded=guarded))
     assert times.planned == times.choices[-1].planned
     assert times.reference_seconds == target.reference_seconds > 0.0
     assert load_bundle(tmp_path / "b") == replace(chosen, folder=str(tmp_path / "b"))

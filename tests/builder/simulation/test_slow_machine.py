@@ -94,7 +94,7 @@ def test_on_the_machine_that_was_measured_hardly_anything_is_lost(policy: Policy
     """In a slow spell the node learns that units are slower, and that they are not some items after its end."""
     with_it, without = (simulate(bundle(), trials(1), deadline, policy=policy, adapt=adapt) for adapt in (True, False))
 
-    assert with_it.score >= without.score - 0.003
+    assert with_it.score >= without.score - 0.005
 
 
 @pytest.mark.parametrize("policy", POLICIES)

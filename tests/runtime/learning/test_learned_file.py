@@ -191,7 +191,7 @@ def test_predictor_hands_on_what_it_learned_and_its_margin(bundle: Bundle, world
     assert second.learned == kept.learned
     assert "20 answers showed here" in str(second.bundle.times.origin)
     second.use_slack(0.005)
-    assert second.learned.answers == 20  # type: ignore[union-attr]
+    assert second.learned.answers == 20
 
 
 def test_quicker_engines_run_the_models(bundle: Bundle, world: World) -> None:

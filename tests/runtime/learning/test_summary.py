@@ -238,6 +238,7 @@ def test_node_logs_a_far_move_when_its_plan_follows(caplog: pytest.LogCaptureFix
 def test_explanation_says_that_times_are_learned_and_what_the_margin_was() -> None:
     predictor = played(SLOW_A)
     predictor.margin.value = 1.25
+    predictor.learning()  # it reads what waits for more answers
     found, shipped = predictor.explain(1.0), played({}).explain(1.0)
 
     assert (found.margin, found.learned) == (1.25, 3 * LEARNING)

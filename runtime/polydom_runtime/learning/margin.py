@@ -1,9 +1,11 @@
 """The margin: a factor on all planned times, controlled so that no more answers are late than promised.
 
 This is adaptive conformal control (Gibbs and Candès 2021). Each late answer raises the logarithm of the margin by
-STEP · (1 - share), each answer in time lowers it by STEP · share, within bounds. So among any T answers in a row at
-most share · T + log(MOST) / STEP are late, whatever the times do, except those that are late where the upper bound
-leaves less than a step: each other late answer lifts the margin, and it cannot be lifted further than that.
+STEP · (1 - share), each answer in time lowers it by STEP · share, within bounds. At the lower bound, answers in time are
+saved for one late answer, which does not raise it: rare late answers that are no more than promised cost nothing.
+So among any T answers in a row at most share · T + log(MOST) / STEP + 1 are late, whatever the times do, except those
+that are late where the upper bound leaves less than a step: each other late answer uses up what was saved, or lifts the
+margin, and it cannot be lifted further than that.
 
 A pause makes an answer late whatever was planned. It is counted apart, and does not move the margin.
 """
@@ -40,10 +42,11 @@ class Margin:
     1.281
     """
 
-    __slots__ = ("_down", "_up", "beyond", "late", "paused", "value")
+    __slots__ = ("_down", "_each", "_saved", "_up", "beyond", "late", "paused", "value")
 
     def __init__(self, share: float, value: float = 1.0) -> None:
         self._down, self._up = math.exp(-STEP * share), math.exp(STEP * (1.0 - share))
+        self._each, self._saved = share / max(1.0 - share, share), 0.0  # shares of a late answer
         self.value = min(max(value, LEAST), MOST)
         self.late = self.paused = self.beyond = 0
 
@@ -51,6 +54,8 @@ class Margin:
         """Lower the margin after an answer in time."""
         if self.value > LEAST:
             self.value = max(self.value * self._down, LEAST)
+        elif self._saved < 1.0:
+            self._saved = min(self._saved + self._each, 1.0)
 
     def add_late(self, *, paused: bool, lost: bool = False) -> None:
         """Raise the margin after an answer that was late through work, and not through a pause.
@@ -61,10 +66,10 @@ class Margin:
             self.paused += 1
             return
         self.late += 1
-        raised = self.value * self._up
+        raised = self.value * self._up ** (1.0 - self._saved)
         self.beyond += lost or raised > MOST
         if not lost:
-            self.value = min(raised, MOST)
+            self.value, self._saved = min(raised, MOST), 0.0
 
 
 def is_paused(took: Sequence[float], usual: Sequence[float], deadline: float) -> bool:

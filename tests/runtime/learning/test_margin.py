@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.learning.margin import LEAST, LONGEST_WINDOW, MOST, STEP, Margin, Runs, is_paused, runs_of
 
-CONSTANT = math.log(MOST / LEAST) / STEP
+CONSTANT = math.log(MOST / LEAST) / STEP + 1.0
 """Among any T answers at most share · T and so many are late."""
 
 SHARES = 0.001, 0.01, 0.1

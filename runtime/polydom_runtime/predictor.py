@@ -495,9 +495,11 @@ class Predictor:
             self._learner = Learner(times, self.bundle.names, self.own_work(times), self._clock)
             if self._recalled:
                 self._learner.planned = self._recalled.planned
-        self._keep_last()
-        small = self._kept.small if self._kept else None
-        if self._learner.use(seconds, self._unread, small, self.failures if self._failures.any else ()):
+        # Units are tried on the last item: a kept one may be unlike most.
+        last, size = self._last, self.trace.size
+        small = self._keep_last().small
+        tried = small if last is None or not size > 0.0 else small and small._replace(item=last, size=size)
+        if self._learner.use(seconds, self._unread, tried, self.failures if self._failures.any else ()):
             self._slowdown = self._slowdown.renewed()  # it was one against the old plan
         if small is not None and self._clock() + min(self._deadline_ns, ANSWER_NS) < end:
             self.rehearse_with(small.item)  # so that the caches hold what answers need, as without this work

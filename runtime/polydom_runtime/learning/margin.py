@@ -1,8 +1,8 @@
 """The margin: a factor on all planned times, controlled so that no more answers are late than promised.
 
 This is adaptive conformal control (Gibbs and Candès 2021). Each late answer raises the logarithm of the margin by
-STEP · (1 - share), each answer in time lowers it by STEP · share, within bounds. At the lower bound, answers in time are
-saved for one late answer, which does not raise it: rare late answers that are no more than promised cost nothing.
+STEP · (1 - share), each answer in time lowers it by STEP · share, within bounds. At the lower bound, answers in time
+are saved for one late answer, which does not raise it: rare late answers that are no more than promised cost nothing.
 So among any T answers in a row at most share · T + log(MOST) / STEP + 1 are late, whatever the times do, except those
 that are late where the upper bound leaves less than a step: each other late answer uses up what was saved, or lifts the
 margin, and it cannot be lifted further than that.

@@ -27,7 +27,7 @@ COMMAND = "from polydom_runtime.__main__ import main\nassert main({words!r}) == 
 
 STARTS = {
     "import": ("import polydom_runtime\n", 2, 250),
-    "answer": (ANSWER, 48, 8_150),
+    "answer": (ANSWER, 49, 8_150),
     "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 80, 11_300),
     "info": (COMMAND.format(words=["info", "node.bundle"]), 42, 5_200),
 }

@@ -3,11 +3,9 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,17 +18,20 @@ from .clock import Clock, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
-from .learning.margin import Margin, is_paused, runs_of
-from .learning.slowdown import CALM, FADING, Slowdown
+from .learning.experience import Experience, runs_of
+from .learning.margin import Margin
+from .learning.slowdown import Slowdown
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
-from .policy.loaded_models import UNTIMED, LoadedModel, LoadedModels
+from .policy.loaded_models import LoadedModel, LoadedModels
 from .policy.plan import Course, Plan, Plans, reason_of
 from .policy.states import State, reachable
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 from .stages import Trace
 
 if TYPE_CHECKING:
+    from collections import deque
+
     from .bundles.bundle_times import Regime
     from .bundles.engines import Engine
     from .bundles.greedy import Walk
@@ -40,12 +41,11 @@ if TYPE_CHECKING:
     from .learning.learned_times import LearnedTimes
     from .learning.learner import Learner
     from .learning.own_work import OwnWork
-    from .learning.shortfall import Shortfall
     from .learning.summary import LearningSummary
     from .policy.energy import EnergyBudget
     from .policy.loaded_models import RunOf
     from .policy.planners import Planner
-    from .policy.rehearsal import KeptItems
+    from .policy.rehearsal import Kept, KeptItems
     from .trust.trust import Trust
 
 new_tuple = tuple.__new__
@@ -53,14 +53,8 @@ new_tuple = tuple.__new__
 ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
 
-ACCOUNTS = ("trace", "causes", "_slowdown", "_failures", "_items", "n_oversized", "_progress", "_runs")
+ACCOUNTS = ("trace", "causes", "_learns", "_failures", "_items", "n_oversized", "_progress", "_runs")
 """The attributes that an answer changes, and a rehearsal must not."""
-
-KEPT_LATE = 400
-"""The late answers that are kept, to tell at which deadline as few would be late as promised."""
-
-UNREAD = 64
-"""The number of answers that are kept to learn from until there is slack."""
 
 
 class Seams(NamedTuple):
@@ -161,8 +155,6 @@ class Predictor:
     models : LoadedModels
     trace : Trace
         What was done for the last item, and when.
-    margin : Margin
-        By how much all plans leave more time, so that no more answers are late than the bundle promises.
     runs : Runs or None
         The promise about late answers in a row.
     n_oversized : int
@@ -245,15 +237,10 @@ class Predictor:
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.promise.sizes[1]
         self._progress = seams.progress
-        self.margin = Margin(bundle.promise.late, recalled.margin if recalled else 1.0)
-        self._late: deque[tuple[int, int]] = deque(maxlen=KEPT_LATE)
-        self._shortfall: Shortfall | None = None
         self.runs = self._runs = runs_of(runs)
-        self._slowdown = (seams.slowdown or Slowdown()) if seams.adapt else None
-        self._space, self._is_slow = space, False
-        self._learner: Learner | None = None
-        self._given, self._recalled = learned, recalled
-        self._unread: deque[Any] = deque(maxlen=UNREAD)
+        self._space = space
+        self._experience = Experience(bundle, seconds, seams.slowdown or Slowdown(), learned, recalled)
+        self._learns = self._experience if seams.adapt else None
         self._failures = self._new_book()
         self.causes = Causes()
         self._items = 0
@@ -315,7 +302,12 @@ class Predictor:
     @property
     def slowdown(self) -> float:
         """How much slower than measured the machine is, as estimated after the last item; 1 if it is not slower."""
-        return self._slowdown.value if self._slowdown else 1.0
+        return self._learns.slowdown.value if self._learns else 1.0
+
+    @property
+    def margin(self) -> Margin:
+        """By how much all plans leave more time, so that no more answers are late than the bundle promises."""
+        return self._experience.margin
 
     @property
     def failures(self) -> dict[str, int]:
@@ -329,8 +321,8 @@ class Predictor:
 
     def expect_slowdown(self, at_least: float) -> None:
         """Plan for a machine that is slower than measured by at least this factor, until the next call."""
-        if self._slowdown:
-            self._slowdown.expect(at_least)
+        if self._learns:
+            self._learns.slowdown.expect(at_least)
 
     def report_failure(self, name: str) -> None:
         """Count a failure of a feature that happened in another process, such as a worker that it has ended.
@@ -363,10 +355,10 @@ class Predictor:
         for model in self.loaded.values():
             with suppress(Exception):
                 model.run()
-        real, muted = (self.causes, self._slowdown, self._runs), Causes(muted=True)
-        self.causes, self._slowdown, self._runs = muted, None, None  # it tells nothing of answers
+        real, muted = (self.causes, self._learns, self._runs), Causes(muted=True)
+        self.causes, self._learns, self._runs = muted, None, None  # it tells nothing of answers
         self.predict_one(item)
-        self.causes, self._slowdown, self._runs = real
+        self.causes, self._learns, self._runs = real
         self._failures = self._new_book()
         self.n_oversized = 0
 
@@ -396,7 +388,7 @@ class Predictor:
             the latest, it runs from the call.
         """
         start = self._clock()
-        course, estimate, plans = self._course, self._slowdown, self._plans
+        course, learns, plans = self._course, self._learns, self._plans
         course.plan = plan = plans.only or plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
         course.begun = start
         if arrived_ns is None or arrived_ns >= start:
@@ -406,7 +398,7 @@ class Predictor:
             course.start = min(arrived + self._deadline_ns - self._budget_ns, start)
         if (runs := self._runs) is not None and runs.careful and plan.careful is not None:
             course.plan = plan = plan.careful
-        course.slowdown = slowdown = 1.0 if estimate is None else estimate.value * self.margin.value
+        course.slowdown = slowdown = 1.0 if learns is None else learns.slowdown.value * learns.margin.value
         self._items += 1
         self._last = item
         state = self._compute(item, self._admit(item, plan, course), course)
@@ -432,42 +424,13 @@ class Predictor:
         if runs is not None:
             runs.add(not met)
         waited = start - arrived
-        if estimate is not None:
-            self._learn(estimate, state, model, end, None if met else waited, bool(error))
+        if learns is not None:
+            learns.add(course, self.trace, state, model, end, None if met else (self._items, waited), bool(error))
         if self._failures.any or not met:
             worked = state.mask & ~self.models.not_finite(state.mask)  # the others were noted where they failed
             self._failures.judge_trace(self.trace, worked, self._items, self._deadline_ns)
         given = label, model.features, model.accuracy, took, met, reason, slowdown, waited, error, sure, model.estimator
         return new_tuple(Prediction, given)  # in half the time of a call of the class
-
-    def _learn(
-        self, estimate: Slowdown, state: State, model: LoadedModel, end: int, late: int | None, failed: bool
-    ) -> None:
-        """Note what an answer, which ended at `end`, tells of times; the rest is for `use_slack`.
-
-        `late`: how long a late one waited before the call, in nanoseconds; None if it was in time.
-        """
-        course, trace = self._course, self.trace
-        plan = course.plan
-        if late is None:
-            self.margin.add_in_time()
-        else:
-            paused = late > self._deadline_ns or self._has_paused(plan, model)
-            self._is_slow = True
-            self.margin.add_late(paused=paused, lost=not trace.features)
-            if not paused:
-                self._late.append((self._items, end - trace.marks[0] + late))
-        if not failed:
-            asked = course.number is not None and course.reason != "confident"
-            ran = UNTIMED if asked else model.number
-            self._unread.append((plan.regime, trace.size, trace.features, trace.marks, ran, course.asked))
-        if not state.mask:
-            estimate.add(FADING * estimate.value)
-        elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > CALM:
-            self._is_slow = True  # until slack is used
-            estimate.add(ratio)
-        elif estimate.stirred:
-            estimate.add(1.0)
 
     def use_slack(self, seconds: float) -> None:
         """Do what can wait, in the time before the next item: learn, try units that no plan uses, lay out plans.
@@ -479,35 +442,27 @@ class Predictor:
         seconds : float
             The slack; nothing is begun that would take longer.
         """
-        if self._slowdown is None:
+        learns = self._learns
+        if learns is None or not learns.has_work(seconds, self._items):
             return
         end = self._clock() + int(seconds * 1e9)
-        hurry, self._is_slow = self._is_slow, False
-        if self._learner is not None and self._learner.rests(len(self._unread), hurry):
-            return
-        if self.margin.beyond:
-            self._tell_shortfall()
-        if self._learner is None:
-            from .learning.learned_times import LearnedTimes
-            from .learning.learner import Learner  # only here, since a node without slack needs none
+        kept, tried = self._keep_last()
+        failing = self.failures if self._failures.any else ()
+        learns.use_slack(seconds, self._new_learner, tried, failing)
+        if kept.small is not None and self._clock() + min(self._deadline_ns, ANSWER_NS) < end:
+            self.rehearse_with(kept.small.item)  # so that the caches hold what answers need, as without this work
 
-            times = self._recalled.times if self._recalled else LearnedTimes(self.bundle, self._budget_ns * 1e-9)
-            self._learner = Learner(times, self.bundle.names, self.own_work(times), self._clock)
-            if self._recalled:
-                self._learner.planned = self._recalled.planned
-        # Units are tried on the last item: a kept one may be unlike most.
-        last, size = self._last, self.trace.size
-        small = self._keep_last().small
-        tried = small if last is None or not size > 0.0 else small and small._replace(item=last, size=size)
-        if self._learner.use(seconds, self._unread, tried, self.failures if self._failures.any else ()):
-            self._slowdown = self._slowdown.renewed()  # it was one against the old plan
-        if small is not None and self._clock() + min(self._deadline_ns, ANSWER_NS) < end:
-            self.rehearse_with(small.item)  # so that the caches hold what answers need, as without this work
+    def _new_learner(self, recalled: "Recalled | None") -> "Learner":
+        from .learning.learned_times import LearnedTimes
+        from .learning.learner import Learner  # only here, since a node without slack needs none
 
-    def take_unread(self) -> "deque[Any]":
-        """Return what answers told of times since the last call, at most `UNREAD`: the fields of a `Seen` each."""
-        unread, self._unread = self._unread, deque(maxlen=UNREAD)
-        return unread
+        times = recalled.times if recalled else LearnedTimes(self.bundle, self._budget_ns * 1e-9)
+        planned = recalled.planned if recalled else {}
+        return Learner(times, self.bundle.names, self.own_work(times), self._clock, planned)
+
+    def take_unread(self) -> "deque[tuple[Any, ...]]":
+        """Return what answers told of times and is not learned yet, and forget it: the fields of a `Seen` each."""
+        return self._experience.take_unread()
 
     def own_work(self, times: "LearnedTimes") -> "OwnWork":
         """Return what lays out the plans of this predictor by learned times, and runs single units."""
@@ -515,33 +470,14 @@ class Predictor:
 
         return OwnWork(times, self._space, self._plans, self._clock)
 
-    def _tell_shortfall(self) -> None:
-        from .learning.shortfall import Shortfall  # only here, since most nodes keep their promise
-
-        self._shortfall = self._shortfall or Shortfall(self.bundle.promise.late, self.deadline)
-        self._shortfall.tell(self.margin, self._late, self._items)
-
     @property
     def learned(self) -> "Learned | None":
         """What was learned, here or before, for another predictor on this machine; None if there was no slack yet."""
-        if self._learner is None:
-            return self._given
-        from .learning.learned_file import Learned
-
-        self._learner.read(self._unread)
-
-        return Learned.of(self.bundle, self._learner.times, self.margin.value, self._given)
+        return self._experience.learned
 
     def learning(self) -> "LearningSummary":
         """Return what was learned so far, with the margin and how it came about; found when it is asked for."""
-        if self._learner is not None:
-            if self._learner.had_slack:
-                self._learner.read(self._unread)
-            return self._learner.summary(self.margin)
-        from .learning.summary import LearningSummary, moved_units
-
-        rows = self._recalled.times.moved_rows() if self._recalled else ()
-        return LearningSummary.of(self.margin, moved_units(rows, 0))
+        return self._experience.summary()
 
     def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
         """Write what was learned to a file, as a whole or not at all, for `load`; nothing if there was no slack yet.
@@ -559,10 +495,7 @@ class Predictor:
         OSError
             If the file cannot be written.
         """
-        if self._learner is not None and (learned := self.learned) is not None:
-            from .learning.learned_file import write_learned
-
-            write_learned(file, learned, period=period, sync=sync)
+        self._experience.save(file, period, sync)
 
     def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
@@ -571,8 +504,7 @@ class Predictor:
         margin, course = self.margin.value, self._course
         answer = self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
-        known = self._learner or self._recalled
-        learned = known.times.answers if known and course.plan.regime in known.planned else None
+        learned = self._experience.answers_known_in(course.plan.regime)
         return with_alternatives(replace(found, margin=margin, learned=learned), course.plan.bundle, self.policy)
 
     def rehearse(self) -> None:
@@ -585,16 +517,16 @@ class Predictor:
         One small item is answered, several times if code was cold for long, and mostly a larger one. For both, copies
         of at most `polydom_runtime.policy.rehearsal.MAX_BYTES` of arrays are kept.
         """
-        self._keep_last().rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
+        kept, _ = self._keep_last()
+        kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
 
-    def _keep_last(self) -> "KeptItems":
-        """Keep the last item for rehearsals and to try units on, if it is of a wanted size."""
+    def _keep_last(self) -> "tuple[KeptItems, Kept | None]":
+        """Keep the last item for rehearsals, if it is of a wanted size; return all kept, and what to try units on."""
         from .policy.rehearsal import KeptItems  # most nodes that answer back to back need none
 
         kept = self._kept = self._kept or KeptItems()
-        kept.offer(self._last, self.trace.size)
-        self._last = None
-        return kept
+        tried, self._last = kept.offer(self._last, self.trace.size), None
+        return kept, tried
 
     def keep_items_of(self, other: "AnyPredictor") -> None:
         """Take over the items that another predictor has kept for rehearsals, and its late answers in a row."""
@@ -608,7 +540,7 @@ class Predictor:
         last time are left out.
         """
         real = {name: vars(self)[name] for name in ACCOUNTS}
-        self.trace, self.causes, self._slowdown, self._runs = Trace(), Causes(muted=True), None, None
+        self.trace, self.causes, self._learns, self._runs = Trace(), Causes(muted=True), None, None
         self._failures, self._progress = self._failures.resting(), None
         self._rehearsed_ns = now = self._clock()
         try:
@@ -685,15 +617,6 @@ class Predictor:
         course.planned, course.last, course.number, course.now = planned, last, number, now
         course.begun = begun if number is None else begun - asked_ns  # not in vain after all
         return state
-
-    def _has_paused(self, plan: Plan, model: LoadedModel) -> bool:
-        """Tell whether a part of a late answer paused."""
-        trace, times = self.trace, plan.bundle.times.typical
-        size = trace.size if trace.size > 0.0 else self._largest
-        units = [times.of_set(1 << feature)(size) for feature in trace.features]
-        usual = [times.before(size), *units, model.model_ns * 1e-9 + times.after(size)]
-        took = [1e-9 * (end - start) for start, end in pairwise(trace.marks)]
-        return is_paused(took, usual, self.deadline)
 
     def _ask(self, model: LoadedModel, course: Course) -> tuple[int | float | None, bool, int]:
         """Ask a model that may stop early, if there is time; return its number, if it is sure, and how long it took."""

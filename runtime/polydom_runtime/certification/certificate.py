@@ -18,7 +18,8 @@ from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.files import replace_file
 from polydom_runtime.histogram import Histogram
-from polydom_runtime.learning.margin import LEAST, MOST, Runs, RunsOutcome
+from polydom_runtime.learning.margin import LEAST, MOST
+from polydom_runtime.learning.runs import Runs, RunsOutcome
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from polydom_runtime.clock import Clock, collector_off, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.histogram import Histogram
-from polydom_runtime.learning.margin import Margin, Runs
+from polydom_runtime.learning.margin import Margin
+from polydom_runtime.learning.runs import Runs
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import precise_timers
 from polydom_runtime.records.metrics import OTHER, time_summary

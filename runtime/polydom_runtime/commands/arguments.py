@@ -74,11 +74,11 @@ def runs(text: str) -> tuple[int, int]:
     >>> runs("1/20")
     (1, 20)
     """
-    from polydom_runtime.learning.margin import runs_of  # only here, since most nodes promise no more than a share
+    from polydom_runtime.learning.runs import Runs  # only here, since most nodes promise no more than a share
 
     with suppress(ValueError, DeadlineError):
         most, window = map(int, text.split("/"))
-        runs_of((most, window))
+        Runs.of((most, window))
         return most, window
     raise ArgumentTypeError(f"must be m/K, such as 1/20, whole numbers with 0 <= m < K. Got {text!r}")
 

@@ -19,7 +19,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError, DeadlineError
 from polydom_runtime.items.sources import space_of
-from polydom_runtime.learning.margin import runs_of
+from polydom_runtime.learning.experience import runs_of
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.measuring.conditions import Conditions, machine_facts
 from polydom_runtime.predictor import Predictor

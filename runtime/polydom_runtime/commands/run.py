@@ -15,7 +15,7 @@ from polydom_runtime.causes import raised
 from polydom_runtime.clock import collector_off
 from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
-from polydom_runtime.learning.margin import runs_of
+from polydom_runtime.learning.experience import runs_of
 from polydom_runtime.loop.stop import StopWaiting
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor

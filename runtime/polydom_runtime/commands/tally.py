@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
-from polydom_runtime.learning.margin import Runs
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.answer_scores import score_counter
 from polydom_runtime.records.metrics import (
@@ -22,6 +21,7 @@ from polydom_runtime.records.metrics import (
 
 if TYPE_CHECKING:
     from polydom_runtime.describing.kept_promise import KeptPromise
+    from polydom_runtime.learning.runs import Runs
 
 LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
 """Late answers are counted by the time that they took, divided by the deadline: up to each of these, or more."""
@@ -45,7 +45,7 @@ def named_late(counts: Sequence[int]) -> dict[str, int]:
 class Tally:
     """Counts over all answers of a run by a bundle, in bounded memory; `runs` if late ones in a row are limited."""
 
-    def __init__(self, deadline: float, bundle: Bundle, runs: Runs | None = None) -> None:
+    def __init__(self, deadline: float, bundle: Bundle, runs: "Runs | None" = None) -> None:
         self.deadline_ns, self.runs = deadline * 1e9, runs
         self.elapsed, self.waited = Histogram(), Histogram()
         self.items = self.unreadable = self.failed = self.abstained = 0

@@ -70,10 +70,20 @@ class Learned:
     """The quicker engine of each model; empty if each is as in the bundle."""
 
     @classmethod
-    def of(cls, bundle: Bundle, times: LearnedTimes, margin: float, before: "Learned | None" = None) -> "Learned":
-        """Return what was learned of a bundle, by a predictor that began with what was learned `before`."""
+    def of(
+        cls,
+        bundle: Bundle,
+        times: LearnedTimes,
+        margin: float,
+        before: "Learned | None" = None,
+        since: float | None = None,
+    ) -> "Learned":
+        """Return what was learned of a bundle, by a predictor that began with what was learned `before`.
+
+        `since`: when it began to learn, in seconds after the epoch; now if not given.
+        """
         same = before if before is not None and before.is_of(bundle) else None
-        began, engines = (now_text(), ()) if same is None else (same.began, same.engines)
+        began, engines = (date_text(since), ()) if same is None else (same.began, same.engines)
         digest = index_sha256(bundle)
         return cls(digest, bundle.identity.code, began, times.answers, margin, times.middle, times.rows(), engines)
 
@@ -197,9 +207,9 @@ class LearnedFile:
 CODEC = Codec(LearnedFile)
 
 
-def now_text() -> str:
-    """Return the time of day."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+def date_text(seconds: float | None = None) -> str:
+    """Return the date and the time of day, now or some seconds after the epoch."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def this_machine(board: Board | None = None) -> dict[str, str]:
@@ -224,7 +234,7 @@ def write_learned(
     """
     how = Circumstances.now(board := board or Board(), period)
     notes = tuple(dict.fromkeys([*how.warnings, *warnings]))
-    kept = LearnedFile(this_machine(board), now_text(), how, notes, learned)
+    kept = LearnedFile(this_machine(board), date_text(), how, notes, learned)
     replace_file(file, encode(kept), sync=sync)
     return kept
 

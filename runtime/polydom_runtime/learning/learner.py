@@ -10,6 +10,7 @@ from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.clock import Clock, hardware_clock
 
 from .alarm import Alarm
+from .experience import LEAST_SLACK_NS
 from .learned_times import Changes, LearnedTimes, Seen, Unit
 from .margin import Margin
 from .summary import LearningSummary, moved_units
@@ -17,9 +18,6 @@ from .unit_history import QUICK
 
 if TYPE_CHECKING:
     from polydom_runtime.policy.rehearsal import Kept
-
-LEAST_SLACK_NS = 200_000
-"""Less slack than this is not used."""
 
 BATCH, TRIALS = 16, 4
 """Work in slack makes the next answer slower, since it takes the caches of the processor. So it is done after each
@@ -63,16 +61,24 @@ class Learner:
 
     `names`: those of the features. `work`: does what is decided here. `times`: what was learned. `n_plans`, `n_tried`:
     how many plans were laid out and units tried. `longest_slice_ns`: the longest work on a plan without a look at the
-    clock, in processor time. `had_slack`: whether there was ever enough. `alarm`: tells of units that moved far.
+    clock, in processor time. `alarm`: tells of units that moved far.
+    `since`: when it began, in seconds after the epoch.
     """
 
-    def __init__(self, times: LearnedTimes, names: Sequence[str], work: "LearnerWork", clock: Clock) -> None:
+    def __init__(
+        self,
+        times: LearnedTimes,
+        names: Sequence[str],
+        work: "LearnerWork",
+        clock: Clock,
+        planned: dict[Regime, Changes] | None = None,
+    ) -> None:
         # A pause in a slice says nothing of the next one.
         self._busy_ns: Callable[[], int] = time.thread_time_ns if clock is hardware_clock else clock
         self.times, self._names, self._does, self._clock = times, names, work, clock
         self.n_plans = self.n_tried = self.longest_slice_ns = 0
-        self.planned: dict[Regime, Changes] = {}
-        self.had_slack, self.alarm = False, Alarm(times)
+        self.planned = planned or {}
+        self.alarm, self.since = Alarm(times), time.time()
         self._laid_out: dict[Regime, deque[int]] = {r: deque(maxlen=REMEMBERED) for r in REGIMES}
         self._work: Iterator[None] | None = None
         self._slices_ns = deque([FIRST_SLICE_NS], maxlen=SLICES)
@@ -98,9 +104,6 @@ class Learner:
         self._credit_ns = min(self._credit_ns + TRY_SHARE * (now - self._looked), MOST_CREDIT_NS)
         self._looked = now
         end, n_plans = now + 1e9 * seconds, self.n_plans
-        if end - now < LEAST_SLACK_NS:
-            return False
-        self.had_slack = True
         regimes = self.read(answers, end - LEAST_SLACK_NS)
         self._work = self._work or self._layout_of(regimes)
         if self._work is None and kept is not None:
@@ -130,7 +133,7 @@ class Learner:
         return LearningSummary.of(
             margin,
             moved_units(self.times.moved_rows(), self.alarm.since),
-            had_slack=self.had_slack,
+            had_slack=True,
             answers=self.times.answers,
             plans=self.n_plans,
             tried=self.n_tried,

@@ -11,13 +11,7 @@ A pause makes an answer late whatever was planned. It is counted apart, and does
 """
 
 import math
-from collections import deque
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
-
-from polydom_runtime.causes import shown
-from polydom_runtime.codec.marks import In
-from polydom_runtime.exceptions import DeadlineError
 
 LEAST, MOST, STEP = 1.0, 4.0, 0.25
 """Below 1 there is nothing to win: plans are made with the times that gave the best scores when they were chosen."""
@@ -79,80 +73,3 @@ def is_paused(took: Sequence[float], usual: Sequence[float], deadline: float) ->
     (False, True)
     """
     return any(t > deadline and t > PAUSE * u for t, u in zip(took, usual, strict=True))
-
-
-LONGEST_WINDOW = 1_000_000
-"""A window may hold as many answers: those of them that were late are kept in memory."""
-
-
-class RunsOutcome(NamedTuple):
-    """How a promise about late answers in a row was kept."""
-
-    most: Annotated[int, In(0, LONGEST_WINDOW)]
-    window: Annotated[int, In(1, LONGEST_WINDOW)]
-    """`most`, `window`: at most so many of any so many answers in a row were to be late."""
-    broken: Annotated[int, In(0, 10**18)]
-    """How many answers were late although they must not be."""
-    worst: Annotated[int, In(0, LONGEST_WINDOW)]
-    """How many were late in the window with the most."""
-
-    def __str__(self) -> str:
-        outcome = f"broken, {self.broken:,} too many" if self.broken else "kept"
-        return f"late at most {self.most:,} of any {self.window:,} answers: {outcome}, {self.worst:,} in the worst case"
-
-
-class Runs:
-    """The promise that of any `window` answers in a row at most `most` are late.
-
-    `careful`: whether the next answer must not be late, and so is planned by worst cases. `broken`, `worst`: as in
-    `RunsOutcome`.
-
-    Examples
-    --------
-    >>> runs, careful = Runs(1, 3), []
-    >>> for late in (False, True, False, False, False):
-    ...     runs.add(late)
-    ...     careful.append(runs.careful)
-    >>> careful
-    [False, True, True, False, False]
-    """
-
-    __slots__ = ("_answers", "_late", "broken", "careful", "most", "window", "worst")
-
-    def __init__(self, most: int, window: int) -> None:
-        self.most, self.window = most, window
-        self._late = deque[int]()
-        self._answers = self.broken = self.worst = 0
-        self.careful = most == 0
-
-    def add(self, late: bool) -> None:
-        """Note an answer."""
-        self._answers += 1
-        if late:
-            self.broken += self.careful
-            self._late.append(self._answers)
-            self.worst = max(self.worst, len(self._late))
-        if self._late and self._late[0] <= self._answers - self.window + 1:
-            self._late.popleft()  # it is in no window together with the next answer
-        self.careful = len(self._late) >= self.most
-
-    @property
-    def outcome(self) -> RunsOutcome:
-        """How the promise was kept so far."""
-        return RunsOutcome(self.most, self.window, self.broken, self.worst)
-
-
-def runs_of(promise: tuple[int, int] | None) -> Runs | None:
-    """Return the count that keeps a promise about late answers in a row; None if there is none.
-
-    Raises `DeadlineError` unless the promise is two whole numbers, 0 ≤ m < K ≤ `LONGEST_WINDOW`.
-    """
-    match promise:
-        case None:
-            return None
-        case (int() as most, int() as window) if 0 <= most < window <= LONGEST_WINDOW:
-            return Runs(most, window)
-    raise DeadlineError(
-        "The promise about late answers in a row must be two whole numbers m and K, for at most m late ones among any "
-        f"K, with 0 <= m < K <= {LONGEST_WINDOW:,}. Got {shown(promise)}. Write (1, 20) for at most one of any twenty."
-    )

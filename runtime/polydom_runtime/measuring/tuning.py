@@ -14,7 +14,7 @@ from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.clock import collector_off, memory_kept
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.learning.learned_file import Learned, now_text
+from polydom_runtime.learning.learned_file import Learned, date_text
 from polydom_runtime.learning.learned_times import LearnedTimes
 from polydom_runtime.learning.learner import Learner
 from polydom_runtime.learning.unit_history import WINDOW
@@ -76,7 +76,7 @@ def tune_bundle(
         raise ItemError("There must be at least one item. Got none.")
     with collector_off(), memory_kept():
         engines, runs = _models(bundle, space, chosen, timers, ENGINE_SHARE * seconds)
-        start = Learned(index_sha256(bundle), bundle.identity.code, now_text(), 0, 1.0, 1.0, (), engines)
+        start = Learned(index_sha256(bundle), bundle.identity.code, date_text(), 0, 1.0, 1.0, (), engines)
         node = _Node(start.applied(bundle), space, chosen, deadline, timers)
         for number, times in enumerate(runs):
             for seconds_of_run in times[-WINDOW:]:

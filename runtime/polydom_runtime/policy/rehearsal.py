@@ -53,16 +53,20 @@ class KeptItems:
         self.larger: Kept | None = None
         self.best = float("inf")
 
-    def offer(self, item: Any, size: float) -> None:
-        """Keep an item if its size has one of the wanted ranks more nearly than the kept one; an array as a copy."""
+    def offer(self, item: Any, size: float) -> Kept | None:
+        """Keep an item if its size has one of the wanted ranks more nearly than the kept one; an array as a copy.
+
+        Returns what units may be tried on: this item, since a kept one may be unlike most, or else the small one.
+        """
         if item is None or not 0.0 < size < float("inf") or getattr(item, "nbytes", 0) > MAX_BYTES:
-            return
+            return self.small
         self._sizes.append(size)
         small, larger = as_kept(sorted(self._sizes))
         is_small, is_larger = _is_nearer(size, self.small, small), _is_nearer(size, self.larger, larger)
         if is_small or is_larger:
             kept = Kept(item.copy("K") if isinstance(item, np.ndarray) else item, size)
             self.small, self.larger = kept if is_small else self.small, kept if is_larger else self.larger
+        return Kept(item, size)
 
     def rehearse(self, answer: Callable[[Any], float | None], clock: Clock, deadline_ns: int) -> None:
         """Answer kept items, if there are any; one to four answers.

@@ -3,7 +3,7 @@
 import math
 import os
 import weakref
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,14 +16,14 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.sources import space_of
-from polydom_runtime.learning.margin import Margin, is_paused, runs_of
-from polydom_runtime.learning.slowdown import Slowdown
+from polydom_runtime.learning.experience import Experience, runs_of
+from polydom_runtime.learning.margin import Margin, is_paused
+from polydom_runtime.learning.slowdown import CALM, Slowdown
 from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
-from polydom_runtime.policy.rehearsal import KeptItems
+from polydom_runtime.policy.rehearsal import Kept, KeptItems
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
-from polydom_runtime.predictor import KEPT_LATE, UNREAD
 from polydom_runtime.stages import Trace
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
     from polydom_runtime.learning.learned_times import Unit
     from polydom_runtime.learning.learner import Learner
-    from polydom_runtime.learning.shortfall import Shortfall
     from polydom_runtime.learning.summary import LearningSummary
     from polydom_runtime.trust.trust import Trust
 
@@ -108,9 +107,8 @@ class SupervisedPredictor:
         As of a `Predictor`.
     trace : Trace
         The worker's trace of the last item; without features if the supervisor answered.
-    margin, runs
-        As of a `Predictor`. The supervisor keeps them, for whole answers, whoever gives them: that the worker is late
-        does not count if the answer is in time.
+    runs
+        As of a `Predictor`, for whole answers, whoever gives them.
     counts : Counter
         Items by who answered and why: ``worker``; or the supervisor, since the worker was ``late`` or ``died``, since
         there was ``no worker``, since the item could be ``not passed`` on, or since it had ``waited`` for too long.
@@ -165,12 +163,7 @@ class SupervisedPredictor:
         self._sequence = self._items = 0
         self._last: Any = None
         self._kept = KeptItems()
-        self.margin = Margin(bundle.promise.late)
-        self._slowdown = Slowdown()
-        self._learner: Learner | None = None
-        self._unread: deque[Any] = deque(maxlen=UNREAD)
-        self._late: deque[tuple[int, int]] = deque(maxlen=KEPT_LATE)
-        self._shortfall: Shortfall | None = None
+        self._experience = Experience(self.bundle, self.deadline, Slowdown())
         self.trace = Trace()
         self.causes = Causes()
         self.counts: Counter[str] = Counter()
@@ -197,7 +190,12 @@ class SupervisedPredictor:
     @property
     def slowdown(self) -> float:
         """How much slower than planned the workers are, as estimated after their last answers; 1 if they are not."""
-        return self._slowdown.value
+        return self._experience.slowdown.value
+
+    @property
+    def margin(self) -> Margin:
+        """As of a `Predictor`; kept here, for whole answers: that a worker is late does not count if they are not."""
+        return self._experience.margin
 
     @property
     def failures(self) -> dict[str, int]:
@@ -246,8 +244,7 @@ class SupervisedPredictor:
         As `Predictor.rehearse`; it ends within `MAX_REHEARSAL_NS`. A worker that hangs or crashes in a rehearsal is one
         that is late or dies, and the kept items are forgotten.
         """
-        self._kept.offer(self._last, self.trace.size)
-        self._last = None
+        self._keep_last()
         end = hardware_clock() + MAX_REHEARSAL_NS
         self._kept.rehearse(lambda item: self._rehearse_with(item, end), hardware_clock, self._budget_ns)
 
@@ -262,28 +259,24 @@ class SupervisedPredictor:
         seconds : float
         """
         self._slack_end = hardware_clock() + int(seconds * 1e9)
-        if self.margin.beyond:
-            from polydom_runtime.learning.shortfall import Shortfall  # only here, since most nodes keep their promise
-
-            self._shortfall = self._shortfall or Shortfall(self.bundle.promise.late, self.deadline)
-            self._shortfall.tell(self.margin, self._late, self._items)
-        learner = self._learner = self._learner or self._new_learner()
-        self._kept.offer(self._last, self.trace.size)
-        self._last, link = None, self._link
+        link = self._link
         with suppress(OSError):  # one that died is found out at the next item
             if link is not None and self._is_free(link, 0) and self._keeper.plan != link.plan:
                 self._change_over(link)
-        small = None if self._models.failing else self._kept.small
+        if not self._experience.has_work(seconds, self._items):
+            return
+        tried = self._keep_last()
+        if self._models.failing:
+            tried = None
         failing = self._failures.keys() | self._out
-        learner.use((self._slack_end - hardware_clock()) * 1e-9, self._unread, small, failing)
+        left = (self._slack_end - hardware_clock()) * 1e-9
+        self._experience.use_slack(left, self._new_learner, tried, failing)
 
     def learning(self) -> "LearningSummary":
         """As `Predictor.learning`."""
-        from polydom_runtime.learning.summary import LearningSummary
+        return self._experience.summary()
 
-        return LearningSummary.of(self.margin) if self._learner is None else self._learner.summary(self.margin)
-
-    def _new_learner(self) -> "Learner":
+    def _new_learner(self, _: object) -> "Learner":
         from polydom_runtime.learning.learner import Learner  # only here, since a node without slack needs none
 
         from .worker_times import WorkerTimes
@@ -306,12 +299,16 @@ class SupervisedPredictor:
         self._link = link
         if link is not None and link.plan != self._plan:
             self._plan = link.plan
-            self._slowdown = self._slowdown.renewed()  # it was one against the plans of the worker before
+            self._experience.renew_slowdown()  # it was one against the plans of the worker before
 
     def keep_items_of(self, other: AnyPredictor) -> None:
         """Take over the items that another predictor has kept for rehearsals, and its late answers in a row."""
         self._kept, self._last = getattr(other, "_kept", self._kept), None
         self.runs = getattr(other, "runs", self.runs)
+
+    def _keep_last(self) -> Kept | None:
+        tried, self._last = self._kept.offer(self._last, self.trace.size), None
+        return tried
 
     def _rehearse_with(self, item: Any, end: int) -> float | None:
         """Let a worker answer a kept item; return the expected score, None if it does not in time."""
@@ -365,7 +362,7 @@ class SupervisedPredictor:
         except ItemError as e:
             return self._own(due, self._fallback.prior, "not passed", f"supervised: {e}")
         model, label = self._fallback.prior, self._prior_label
-        slowdown = self._slowdown.value * self.margin.value
+        slowdown = self.slowdown * self.margin.value
         prepare_ns = 2 * self._reserve_ns + int(self._longest_ns * slowdown)  # it may wake up late twice
         try:
             self._ask(link, header, start, due.arrived)
@@ -386,7 +383,7 @@ class SupervisedPredictor:
 
     def _ask(self, link: Link, header: ItemHeader, start: int, arrived: int | None, unit: "Unit | None" = None) -> None:
         self._sequence += 1
-        told = Told(self._slowdown.value, self.margin.value, self.runs is not None and self.runs.careful)
+        told = Told(self.slowdown, self.margin.value, self.runs is not None and self.runs.careful)
         banned = self._models.banned(self._items)
         link.ask(self._sequence, start, arrived, unit, told, self._failures, banned, header)
 
@@ -401,8 +398,9 @@ class SupervisedPredictor:
         margin, answer = self.margin.value, self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
         times, learned = self.bundle.at(self.deadline), None
-        if self._learner is not None and self._plan and (changes := self._learner.planned.get("hot")):
-            times, learned = self._learner.times.bundle("hot", changes), self._learner.times.answers
+        learner = self._experience.learner
+        if learner is not None and self._plan and (changes := learner.planned.get("hot")):
+            times, learned = learner.times.bundle("hot", changes), learner.times.answers
         return with_alternatives(replace(found, margin=margin, learned=learned), times, self.policy)
 
     def close(self) -> None:
@@ -485,7 +483,7 @@ class SupervisedPredictor:
         if confidence is not None and confidence < self.abstain_below:
             told = None
         self.counts[count] += 1
-        slowdown, end = self._slowdown.value * self.margin.value, hardware_clock()
+        slowdown, end = self.slowdown * self.margin.value, hardware_clock()
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [due.start, end, end]
         elapsed, met, waited = self._judge(due, end)
         seen = elapsed, met, reason, slowdown, waited
@@ -493,11 +491,13 @@ class SupervisedPredictor:
 
     def _learn(self, reply: Reply, end: int) -> None:
         """Note what a worker's answer, which was here at `end`, tells of times; the rest is for `use_slack`."""
+        experience = self._experience
         if reply.ratio != NOTHING:
-            self._slowdown.add(reply.ratio)
+            experience.is_slow |= reply.ratio > CALM
+            experience.slowdown.add(reply.ratio)
         if reply.seen is not None:
             regime, *last = reply.seen
-            self._unread.append((regime, reply.size, reply.started, [*reply.marks[:-1], end], *last))
+            experience.unread.append((regime, reply.size, reply.started, [*reply.marks[:-1], end], *last))
 
     def _judge(self, due: Due, end: int) -> tuple[int, bool, int]:
         """Keep the promise: count an answer that ended at `end`; return how long it took, if it is in time, its wait.
@@ -511,9 +511,7 @@ class SupervisedPredictor:
         else:
             usable_ns = self._budget_ns - self._reserve_ns
             paused = waited >= usable_ns or is_paused([elapsed - usable_ns], [MIN_MARGIN_NS], self._budget_ns)
-            self.margin.add_late(paused=paused)
-            if not paused:
-                self._late.append((self._items, elapsed))
+            self._experience.add_late(self._items, elapsed, paused=paused)
         if self.runs is not None:
             self.runs.add(not met)
         return elapsed, met, waited

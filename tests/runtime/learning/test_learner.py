@@ -110,7 +110,7 @@ class NoisyWorld(LatticeWorld):
 
 
 def learner_of(predictor: Predictor) -> Learner:
-    learner = predictor._learner
+    learner = predictor._experience.learner
     assert learner is not None
     return learner
 
@@ -174,7 +174,7 @@ def test_without_slack_nothing_is_learned_but_what_all_share() -> None:
     predictor = world.predictor(DEADLINE)
     world.play(predictor, LEARNING, seconds=0.5e-9 * LEAST_SLACK_NS)
 
-    assert learner_of(predictor).times.answers == 0
+    assert predictor.learning().answers == 0
     assert predictor.slowdown == pytest.approx(2.0, rel=0.2)
 
 
@@ -225,7 +225,7 @@ def test_adapt_false_keeps_all_still() -> None:
 
     assert 0.0 in scores
     assert (predictor.slowdown, predictor.margin.value, predictor.margin.late) == (1.0, 1.0, 0)
-    assert (predictor._learner, predictor._plans.hot, len(predictor._unread)) == (None, plan, 0)
+    assert (predictor._experience.learner, predictor._plans.hot, len(predictor._experience.unread)) == (None, plan, 0)
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 40])

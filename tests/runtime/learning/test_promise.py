@@ -184,7 +184,7 @@ def test_promise_that_cannot_be_kept_is_said_with_a_deadline_that_could(caplog: 
     )
     assert " µs would have been enough for the last " in said[0]
     enough = float(said[0].split("Without pauses, ")[1].split()[0]) * US
-    took = [took for _, took in predictor._late]
+    took = [took for _, took in predictor._experience._late]
     assert 1e9 * DEADLINE < min(took) <= 1e9 * enough * (1.0 + 1e-3) <= max(took) * (1.0 + 2e-3)
 
 

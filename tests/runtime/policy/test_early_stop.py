@@ -101,7 +101,7 @@ def test_what_is_learned_of_features_is_without_the_time_in_which_a_model_was_as
     ours.use_slack(1.0)
 
     assert {(answer.features, answer.reason) for answer in answers} == {(("mean", "spread"), "confident")}
-    assert ours._learner is not None
-    took = {unit: history._pairs[-1][1] for (_, unit), history in ours._learner.times.histories.items()}
+    assert ours._experience.learner is not None
+    took = {unit: history._pairs[-1][1] for (_, unit), history in ours._experience.learner.times.histories.items()}
     assert took["mean"] == pytest.approx(1e9 * world.seconds["mean"])
     assert took["spread"] == pytest.approx(1e9 * world.seconds["spread"])

@@ -117,8 +117,8 @@ def test_a_quick_answer_does_not_hide_that_the_machine_is_slow(
         def add(self, ratio: float) -> None:
             seen.append(ratio)
 
-    monkeypatch.setattr("polydom_runtime.predictor.CALM", 1.0)
-    predictor._slowdown = Noted()
+    monkeypatch.setattr("polydom_runtime.learning.experience.CALM", 1.0)
+    predictor._experience.slowdown = Noted()
     world.taken["d"] += 50_000
 
     predictor.predict_one(1.0)

@@ -305,9 +305,9 @@ def test_nothing_is_planned_anew_while_times_are_as_shipped(tmp_path: Path) -> N
             own.use_slack(SLACK_S)
         worker = own.worker_pid
 
-        assert own._learner is not None
-        assert own._learner.times.answers >= 60
-        assert (own._learner.n_plans, own._keeper.plan) == (0, 0)
+        assert own._experience.learner is not None
+        assert own.learning().answers >= 60
+        assert (own._experience.learner.n_plans, own._keeper.plan) == (0, 0)
         assert own.predict_one(item()).features == ALL
         assert own.worker_pid == worker
 
@@ -317,8 +317,7 @@ def test_reply_that_came_too_late_is_learned_from(tmp_path: Path) -> None:
     with supervised(tmp_path / "b", replies) as own:
         answer_by_worker(own)
         own.use_slack(SLACK_S)
-        assert own._learner is not None
-        before = own._learner.times.answers
+        before = own.learning().answers
         replies.held = True
         answer = own.predict_one(item())
         link = own._link
@@ -328,8 +327,9 @@ def test_reply_that_came_too_late_is_learned_from(tmp_path: Path) -> None:
         own.use_slack(SLACK_S)
 
         assert "was not done in time" in answer.reason
-        assert own._learner.times.answers == before + 1
-        assert own._learner.times.expected_ns(("hot", "ends"), 100.0) >= 0.0
+        assert own.learning().answers == before + 1
+        assert own._experience.learner is not None
+        assert own._experience.learner.times.expected_ns(("hot", "ends"), 100.0) >= 0.0
         assert own.predict_one(item()).features == ALL
         assert own.restarts == 0
 
@@ -344,8 +344,8 @@ def test_feature_that_is_quicker_than_shipped_is_found_by_a_worker(
         assert 2 not in own._keeper.models
         learn_until(own, ALL)
 
-        assert own._learner is not None
-        assert own._learner.n_tried >= 3
+        assert own._experience.learner is not None
+        assert own._experience.learner.n_tried >= 3
         assert own.restarts == own.nursery_restarts == 0
 
 

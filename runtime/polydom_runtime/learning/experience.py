@@ -47,7 +47,7 @@ class Experience:
 
     `deadline`: in seconds. `given`, `recalled`: what was learned before, and what plans began with. `slowdown`,
     `margin`: both hold for the next item. `unread`: the fields of a `Seen` each, for the learner. `learner`: None until
-    there was slack. `is_slow`: whether an answer was slow since slack was used.
+    there was slack. `is_slow`: whether work was slow since slack was used, and did not just pause.
     """
 
     __slots__ = (
@@ -96,7 +96,7 @@ class Experience:
 
         `late`: of a late one its number, and the nanoseconds that it waited before the call; None if it was in time.
         """
-        plan = course.plan
+        paused = False
         if late is None:
             self.margin.add_in_time()
         else:
@@ -106,19 +106,19 @@ class Experience:
         if not failed:
             asked = course.number is not None and course.reason != "confident"
             ran = UNTIMED if asked else model.number
-            self.unread.append((plan.regime, trace.size, trace.features, trace.marks, ran, course.asked))
+            self.unread.append((course.plan.regime, trace.size, trace.features, trace.marks, ran, course.asked))
         estimate = self.slowdown
         if not state.mask:
             estimate.add(FADING * estimate.value)
         elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > CALM:
-            self.is_slow = True
             estimate.add(ratio)
+            self.is_slow |= not paused
         elif estimate.stirred:
             estimate.add(1.0)
 
     def add_late(self, number: int, took_ns: int, *, paused: bool, lost: bool = False) -> None:
         """Note that an answer was late; see `Margin.add_late`."""
-        self.is_slow = True
+        self.is_slow |= not paused  # work in slack would have other processes run first when the next item comes
         self.margin.add_late(paused=paused, lost=lost)
         if not paused:
             self._late.append((number, took_ns))

@@ -17,7 +17,7 @@ from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.learning.experience import Experience, runs_of
-from polydom_runtime.learning.margin import Margin, is_paused
+from polydom_runtime.learning.margin import PAUSE, Margin, is_paused
 from polydom_runtime.learning.slowdown import CALM, Slowdown
 from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline
@@ -493,8 +493,8 @@ class SupervisedPredictor:
         """Note what a worker's answer, which was here at `end`, tells of times; the rest is for `use_slack`."""
         experience = self._experience
         if reply.ratio != NOTHING:
-            experience.is_slow |= reply.ratio > CALM
             experience.slowdown.add(reply.ratio)
+            experience.is_slow |= CALM < reply.ratio < PAUSE
         if reply.seen is not None:
             regime, *last = reply.seen
             experience.unread.append((regime, reply.size, reply.started, [*reply.marks[:-1], end], *last))

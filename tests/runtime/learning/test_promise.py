@@ -198,3 +198,17 @@ def test_promise_that_is_kept_is_not_talked_about(caplog: pytest.LogCaptureFixtu
     _, said = said_of(300, caplog, more_ns=0)
 
     assert said == []
+
+
+@pytest.mark.parametrize(("more_ns", "waiting"), [(0, 1), (1_000_000, 1), (60_000, 0)])
+def test_slack_is_used_at_once_after_slow_work_and_not_after_a_pause(more_ns: int, waiting: int) -> None:
+    """After a pause other processes want the processor: who works in slack is called later when the next item comes."""
+    world = LatticeWorld(bundle())
+    world.slow_down(0.5)
+    predictor = world.predictor(DEADLINE)
+    for more in (0, more_ns):
+        world.taken["a"] += more
+        predictor.predict_one(1.0)
+        predictor.use_slack(1e-2)
+
+    assert len(predictor._experience.unread) == waiting

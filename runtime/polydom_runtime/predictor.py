@@ -504,7 +504,8 @@ class Predictor:
         margin, course = self.margin.value, self._course
         answer = self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
-        learned = self._experience.answers_known_in(course.plan.regime)
+        known = self._experience.known
+        learned = known.times.answers if known and course.plan.regime in known.planned else None
         return with_alternatives(replace(found, margin=margin, learned=learned), course.plan.bundle, self.policy)
 
     def rehearse(self) -> None:
@@ -699,9 +700,10 @@ class Predictor:
 
 
 def _recalled(learned: "Learned", bundle: Bundle, budget: float) -> "Recalled":
-    from .learning.learned_file import Recalled  # only here, since most nodes begin with the shipped times
+    from .learning.learned_file import Recalled
+    from .learning.learned_times import LearnedTimes  # only here, since most nodes begin with the shipped times
 
-    return Recalled(learned, bundle, budget)
+    return Recalled(learned, bundle, LearnedTimes(bundle, budget))
 
 
 def _planner_of(policy: Policy) -> "type[Planner]":

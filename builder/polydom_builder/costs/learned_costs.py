@@ -142,7 +142,7 @@ def _times_of(nodes: Sequence[LearnedFile], bundle: Bundle) -> list[LearnedTimes
     kinds = {tuple(node.machine[name] for name in KIND) for node in nodes}
     if len(kinds) != 1:
         raise FitError(f"All nodes must be of one kind. Got {sorted(kinds)}. Give the files of one kind only.")
-    found = [Recalled(node.learned, bundle, bundle.promise.budgets[0]).times for node in nodes]
+    found = [Recalled(node.learned, bundle, LearnedTimes(bundle, bundle.promise.budgets[0])).times for node in nodes]
     if strange := [k for k, times in enumerate(found) if not times.histories]:
         raise FitError(
             f"Each node must have learned with this bundle, or with one of the same features. The file number "

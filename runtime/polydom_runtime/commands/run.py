@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.causes import raised
 from polydom_runtime.clock import collector_off
-from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError, WorkerError
+from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.learning.experience import runs_of
 from polydom_runtime.loop.stop import StopWaiting
@@ -22,7 +22,7 @@ from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.metrics import known_as
 
 from .answers import Answers, LabelledSource, check_first, follows
-from .bundle_options import bundle_of, learned_of, trust_of
+from .bundle_options import bundle_of, learned_of
 from .command_line import TRACEBACK
 from .options import values_of
 from .outcome import Outcome
@@ -75,8 +75,6 @@ def check_together(arguments: Namespace) -> None:
         raise LoopError(f"--trial must be at least 0. Got {arguments.trial}.")
     if arguments.supervised and (arguments.early_stop or arguments.energy is not None):
         raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
-    if arguments.supervised and arguments.learned is not None:
-        raise WorkerError("--supervised must be without --learned: workers begin by the bundle alone. Leave one out.")
 
 
 def _answer_all(
@@ -141,9 +139,9 @@ def _answer_all(
 def _supervised(arguments: Namespace) -> "SupervisedPredictor":
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
-    options = values_of(arguments, *PLANNED, "compare")
-    runs = arguments.late_at_most
-    return SupervisedPredictor(arguments.bundle, arguments.space, trust=trust_of(arguments), runs=runs, **options)
+    bundle, options = bundle_of(arguments), values_of(arguments, *PLANNED, "compare")
+    options |= {"runs": arguments.late_at_most, "learned": learned_of(arguments, bundle)}
+    return SupervisedPredictor(bundle, arguments.space, **options)
 
 
 def _predictor(arguments: Namespace) -> Predictor:

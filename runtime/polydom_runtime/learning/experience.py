@@ -166,10 +166,10 @@ class Experience:
         unread, self.unread = self.unread, deque(maxlen=UNREAD)
         return unread
 
-    def answers_known_in(self, regime: str) -> int | None:
-        """Return how many answers the plan of a regime was learned from; None if it is the shipped one."""
-        known = self.learner or self._recalled
-        return known.times.answers if known and regime in known.planned else None
+    @property
+    def known(self) -> "Learner | Recalled | None":
+        """What has the times that were learned, and the changes that plans were made with."""
+        return self.learner or self._recalled
 
     @property
     def learned(self) -> "Learned | None":

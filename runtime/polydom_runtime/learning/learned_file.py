@@ -68,6 +68,8 @@ class Learned:
     rows: Annotated[tuple[LearnedRow, ...], Size(0, MAX_ROWS)]
     engines: Annotated[tuple[Engine, ...], Size(0, MAX_MODELS)] = ()
     """The quicker engine of each model; empty if each is as in the bundle."""
+    by_worker: bool = False
+    """As of `LearnedTimes`."""
 
     @classmethod
     def of(
@@ -85,7 +87,10 @@ class Learned:
         same = before if before is not None and before.is_of(bundle) else None
         began, engines = (date_text(since), ()) if same is None else (same.began, same.engines)
         digest = index_sha256(bundle)
-        return cls(digest, bundle.identity.code, began, times.answers, margin, times.middle, times.rows(), engines)
+        rows = times.rows()
+        return cls(
+            *(digest, bundle.identity.code, began, times.answers, margin, times.middle, rows, engines), times.by_worker
+        )
 
     def is_of(self, bundle: Bundle) -> bool:
         """Tell whether it was learned with this bundle."""
@@ -106,25 +111,32 @@ class Learned:
 class Recalled:
     """What the plans of a predictor begin with: learned times, and with which changes each plan was made.
 
-    `regimes`: those of which something was learned. `margin`: the margin to begin with.
+    `times`: those of a bundle, which take up what was learned. From answers in a process of another kind, where a
+    hand-over is a part of answers or not, they take features and steps only. `regimes`: those of which something was
+    learned. `margin`: the margin to begin with.
     """
 
-    def __init__(self, learned: Learned, bundle: Bundle, budget: float) -> None:
-        self.times, self.planned = LearnedTimes(bundle, budget), dict[Regime, Changes]()
-        self.margin = LEAST
-        if learned.is_of(bundle):
+    def __init__(self, learned: Learned, bundle: Bundle, times: LearnedTimes) -> None:
+        self.times, self.planned = times, dict[Regime, Changes]()
+        self.margin, is_own, is_alike = LEAST, learned.is_of(bundle), learned.by_worker == times.by_worker
+        if is_own and is_alike:
             self.margin = learned.margin
-            self.times.recall(learned.rows, learned.answers)
-        elif learned.code and learned.code == bundle.identity.code:
-            self.times.recall(learned.rows, elsewhere=learned.size)
-        self.regimes = {regime for regime, _ in self.times.histories}
+            times.recall(learned.rows, learned.answers)
+        elif is_own or (learned.code and learned.code == bundle.identity.code):
+            units = bundle.times.worst.names
+            times.recall((row for row in learned.rows if is_alike or row.unit in units), elsewhere=learned.size)
+        self.regimes = {regime for regime, _ in times.histories}
 
     def at(self, regime: Regime) -> Bundle:
         """Return the bundle with the learned times of a regime."""
         if regime not in self.regimes:
             return self.times.shipped(regime)
+        return self.times.bundle(regime, self.plan(regime))
+
+    def plan(self, regime: Regime) -> Changes:
+        """Return the changes to plan a regime with, and note them."""
         changes = self.planned[regime] = self.times.changes(regime)
-        return self.times.bundle(regime, changes)
+        return changes
 
 
 class Circumstances(NamedTuple):
@@ -198,6 +210,7 @@ class LearnedFile:
             f"learned on {self.machine['device']} from {learned.answers} answers, {dates}",
             f"{how.bits} bits",
             f"every {1e3 * how.period:g} ms" if how.period else "back to back",
+            *(["by workers"] if learned.by_worker else []),
             *([f"{how.celsius:.0f} °C"] if how.celsius is not None else []),
             *self.warnings,
         ]

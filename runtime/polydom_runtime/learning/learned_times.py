@@ -76,6 +76,9 @@ class LearnedTimes:
     has any.
     """
 
+    by_worker = False
+    """Whether a worker process answers: then a hand-over to it is a part of answers."""
+
     def __init__(self, bundle: Bundle, budget: float) -> None:
         self._bundle, self.budget = bundle, budget
         self._shipped: dict[Regime, Bundle] = {}

@@ -21,7 +21,7 @@ from polydom_runtime.exceptions import BundleFormatError, ItemError, PolyDomErro
 from polydom_runtime.learning.learned_times import Changes
 
 from .hand_over import round_trips
-from .linux import Waiter
+from .linux import Waiter, sleep
 from .model_failures import name_of_model
 from .nursery import FAILED, LOADED, WARM, WORKER
 from .sealed_bundle import SealedBundle
@@ -34,6 +34,9 @@ START_NS = 60_000_000_000
 MODEL_S, LOOK_NS = 15.0, 50_000_000
 """The time that the load of one model, or one of its first runs, may take, and how often it is looked at."""
 
+LOOK_FOR_PLAN_S = 0.005
+"""How often it is looked whether a worker has the plan that is waited for."""
+
 REMEDY = "Build the bundle again, with another estimator or other versions of the libraries."
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
@@ -44,14 +47,14 @@ class Keeper:
     """Keeps a spare worker ready; `causes` tell why workers could not be started again.
 
     `hand_over`: seconds from the hand-over of a message until its reply, by regime. `nursery_pid`: 0 without a nursery.
-    `models`: the numbers of those in memory. `plan`: the number of the plan of the last worker that was ready; see
-    `learn`.
+    `models`: the numbers of those in memory. `planned`, `plan`: the numbers of the last plan that was asked for, see
+    `learn`, and of the plan of the last worker that was ready.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
         self.block = SharedBlock(width, item_bytes)
         self.hand_over: dict[Regime, float] = {}
-        self.nurseries = self.workers = self.nursery_pid = self.plan = 0
+        self.nurseries = self.workers = self.nursery_pid = self.planned = self.plan = 0
         self.causes = Causes()
         self._sealed = sealed
         self._order = {**order, "bundle": sealed.order}
@@ -77,6 +80,12 @@ class Keeper:
                 f"A worker must be ready within {seconds:g} s. None was. Run the same bundle without supervision to "
                 "see more."
             )
+
+    def wait_for_plan(self, seconds: float) -> None:
+        """Wait until a worker has the last plan that was asked for, at most `seconds`."""
+        end = hardware_clock() + int(1e9 * seconds)
+        while self.plan != self.planned and hardware_clock() < end:
+            sleep(LOOK_FOR_PLAN_S)
 
     def wait_for_models(self, seconds: float) -> list[int]:
         """Wait until all models were tried; return their numbers, or raise why one or the nursery failed."""
@@ -112,13 +121,15 @@ class Keeper:
                 return self._warmed.get(timeout=2.0 * seconds)
         return False
 
-    def learn(self, number: int, regime: Regime, changes: Changes) -> None:
+    def learn(self, regime: Regime, changes: Changes) -> None:
         """Let workers to come have a plan for changed times; they replace the spare ones.
 
-        `number`: rises with each call. A nursery that is started again gets the last changes of each regime.
+        The number of the plan rises with each call. A nursery that is started again gets the last changes of each
+        regime.
         """
+        self.planned += 1
         rows = [(unit, *change) for unit, change in changes.items()]
-        message = msgpack.packb((number, regime, rows))
+        message = msgpack.packb((self.planned, regime, rows))
         self._learned = {r: m for r, m in self._learned.items() if r != regime} | {regime: message}
         if self._has_order and (control := self._control) is not None:
             with suppress(OSError):

@@ -36,10 +36,17 @@ from .worker import NOTHING, Link, Reply, Told
 
 if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
+    from polydom_runtime.learning.learned_file import Learned, Recalled
     from polydom_runtime.learning.learned_times import Unit
     from polydom_runtime.learning.learner import Learner
     from polydom_runtime.learning.summary import LearningSummary
     from polydom_runtime.trust.trust import Trust
+
+    from .worker_times import WorkerTimes
+
+PLAN_S = 10.0
+"""The time that workers may take at the start until they have the plan for what was learned before; then one without it
+begins."""
 
 START_S = 60.0
 """The time that the models may take to load, and then the first worker to start."""
@@ -92,7 +99,8 @@ class SupervisedPredictor:
         How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
         how late the system wakes this process.
     runs : (int, int), optional
-        See `Predictor`.
+    learned : Learned, optional
+        See `Predictor`. What a process without workers learned holds for features and steps only.
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
     trust : Trust, optional
@@ -138,12 +146,14 @@ class SupervisedPredictor:
         runs: tuple[int, int] | None = None,
         abstain_below: float | None = None,
         accuracy_wanted: float | None = None,
+        learned: "Learned | None" = None,
         compare: bool = True,
         trust: "Trust | None" = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
         bundle = loaded(folder, trust)
-        self.bundle = replace(bundle, contents=())
+        self.bundle = replace(bundle if learned is None else learned.applied(bundle), contents=())
+        bundle = replace(bundle, models=self.bundle.models)  # which may run by other engines
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
@@ -163,7 +173,6 @@ class SupervisedPredictor:
         self._sequence = self._items = 0
         self._last: Any = None
         self._kept = KeptItems()
-        self._experience = Experience(self.bundle, self.deadline, Slowdown())
         self.trace = Trace()
         self.causes = Causes()
         self.counts: Counter[str] = Counter()
@@ -175,6 +184,7 @@ class SupervisedPredictor:
         try:
             self._fallback = Fallback(cold, self._keeper.wait_for_models(START_S))
             self._keeper.wait_for_first(START_S)
+            self._experience = self._begin(learned)
         except BaseException:
             self.close()
             raise
@@ -276,15 +286,40 @@ class SupervisedPredictor:
         """As `Predictor.learning`."""
         return self._experience.summary()
 
-    def _new_learner(self, _: object) -> "Learner":
+    @property
+    def learned(self) -> "Learned | None":
+        """As `Predictor.learned`, for supervised predictors."""
+        return self._experience.learned
+
+    def save_learned(self, file: str | os.PathLike[str], *, period: float = 0.0, sync: bool = True) -> None:
+        """As `Predictor.save_learned`."""
+        self._experience.save(file, period, sync)
+
+    def _begin(self, learned: "Learned | None") -> Experience:
+        """Begin with what was learned before: let workers have plans for it."""
+        recalled = None
+        if learned is not None:
+            from polydom_runtime.learning.learned_file import Recalled  # only here: most nodes begin as shipped
+
+            recalled = Recalled(learned, self.bundle, self._new_times())
+            for regime in recalled.regimes:
+                self._keeper.learn(regime, recalled.plan(regime))
+            self._keeper.wait_for_plan(PLAN_S)
+        return Experience(self.bundle, self.deadline, Slowdown(), learned, recalled)
+
+    def _new_times(self) -> "WorkerTimes":
+        from .worker_times import WorkerTimes
+
+        return WorkerTimes(self.bundle, self._keeper.hand_over, self.deadline - self.reserve)
+
+    def _new_learner(self, recalled: "Recalled | None") -> "Learner":
         from polydom_runtime.learning.learner import Learner  # only here, since a node without slack needs none
 
-        from .worker_times import WorkerTimes
         from .workers_work import WorkersWork
 
-        times = WorkerTimes(self.bundle, self._keeper.hand_over, self.deadline - self.reserve)
+        times, planned = (recalled.times, recalled.planned) if recalled else (self._new_times(), {})
         work = WorkersWork(self._keeper, self._keeper.models, self._took_ns)
-        return Learner(times, self.bundle.names, work, hardware_clock)
+        return Learner(times, self.bundle.names, work, hardware_clock, planned)
 
     def _change_over(self, link: Link) -> None:
         """Let a worker with newer plans take over from one without an item, and get warm if there is time."""
@@ -398,9 +433,9 @@ class SupervisedPredictor:
         margin, answer = self.margin.value, self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
         times, learned = self.bundle.at(self.deadline), None
-        learner = self._experience.learner
-        if learner is not None and self._plan and (changes := learner.planned.get("hot")):
-            times, learned = learner.times.bundle("hot", changes), learner.times.answers
+        known = self._experience.known
+        if known is not None and self._plan and (changes := known.planned.get("hot")):
+            times, learned = known.times.bundle("hot", changes), known.times.answers
         return with_alternatives(replace(found, margin=margin, learned=learned), times, self.policy)
 
     def close(self) -> None:

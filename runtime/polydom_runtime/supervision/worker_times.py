@@ -35,6 +35,8 @@ class WorkerTimes(LearnedTimes):
     `seconds`: the time of a hand-over and its reply by regime. `budget`: the seconds in which a worker must be done.
     """
 
+    by_worker = True
+
     def __init__(self, bundle: Bundle, seconds: Mapping[Regime, float], budget: float) -> None:
         super().__init__(with_hand_over(bundle, seconds, typical=True), budget)
         self._own = bundle

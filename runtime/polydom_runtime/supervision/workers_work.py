@@ -18,10 +18,8 @@ class WorkersWork:
 
     def __init__(self, keeper: Keeper, models: Sequence[int], took_ns: Callable[[Unit, Any], int | None]) -> None:
         self._keeper, self.models, self.took_ns = keeper, models, took_ns
-        self._sent = 0
 
     def renew(self, regime: Regime, changes: Changes) -> Iterator[None]:
         """Send the changes for the plan of a regime; that takes one slice."""
-        self._sent += 1
-        self._keeper.learn(self._sent, regime, changes)
+        self._keeper.learn(regime, changes)
         yield

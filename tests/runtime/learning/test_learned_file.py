@@ -37,6 +37,7 @@ from polydom_runtime.learning.learned_file import (
 )
 from polydom_runtime.learning.learned_times import AFTER, BEFORE, WAKING, LearnedRow, LearnedTimes, Seen
 from polydom_runtime.learning.unit_history import WINDOW
+from polydom_runtime.supervision.worker_times import WorkerTimes
 from tests.bundle_parts import floats
 from tests.runtime.conftest import World, make_bundle
 
@@ -109,7 +110,7 @@ def test_bundle_of_the_same_features_takes_the_seconds_and_no_models(bundle: Bun
     rows = observed(bundle, {"ends": 328.0, "end": 55.0}).rows()
     doubled = {name: getattr(bundle.times, name).mapped(lambda cost: cost * 2.0) for name in ("typical", "worst")}
     other = rebuilt(bundle, times=bundle.times._replace(**doubled))
-    recalled = Recalled(learned_of(bundle, rows=rows, margin=2.0), other, 200 * US)
+    recalled = Recalled(learned_of(bundle, rows=rows, margin=2.0), other, LearnedTimes(other, 200 * US))
     times = recalled.times
 
     assert times.expected_ns(("hot", "ends"), times.middle) == pytest.approx(328e3, rel=0.01)
@@ -123,8 +124,27 @@ def test_bundle_of_other_features_takes_nothing(bundle: Bundle) -> None:
     bundle = with_code(bundle)
     other = rebuilt(with_code(bundle, "2:other"))
 
-    assert Recalled(learned_of(bundle), other, 200 * US).times.histories == {}
-    assert Recalled(learned_of(with_code(bundle, "")), rebuilt(with_code(bundle, "")), 2e-4).times.histories == {}
+    for learned, new in (
+        (learned_of(bundle), other),
+        (learned_of(with_code(bundle, "")), rebuilt(with_code(bundle, ""))),
+    ):
+        assert Recalled(learned, new, LearnedTimes(new, 200 * US)).times.histories == {}
+
+
+def test_workers_take_only_what_features_take_from_a_process_without_them_and_the_reverse(bundle: Bundle) -> None:
+    """A hand-over to a worker is a part of the beginning and the end of its answers, and so of its models."""
+
+    def new(by_worker: bool) -> LearnedTimes:
+        hand_overs: Any = dict.fromkeys(("hot", "rehearsed", "cold"), 30 * US)
+        return WorkerTimes(bundle, hand_overs, 200 * US) if by_worker else LearnedTimes(bundle, 200 * US)
+
+    for by_worker in (False, True):
+        learned = learned_of(bundle, by_worker=by_worker)
+        alike, other = (Recalled(learned, bundle, new(which)) for which in (by_worker, not by_worker))
+
+        assert set(alike.times.histories) == {("hot", "ends"), ("cold", BEFORE), ("hot", 2)}
+        assert set(other.times.histories) == {("hot", "ends")}
+        assert (alike.margin, other.margin) == (1.3, 1.0)
 
 
 def test_waking_is_recalled_as_a_constant(bundle: Bundle) -> None:

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.learning import learner
-from polydom_runtime.learning.learned_times import AFTER, BEFORE
+from polydom_runtime.learning.learned_file import load_learned
+from polydom_runtime.learning.learned_times import AFTER, BEFORE, LearnedRow
 from polydom_runtime.learning.margin import STEP
 from polydom_runtime.learning.unit_history import Change
 from polydom_runtime.policy.loaded_models import UNTIMED
@@ -297,6 +299,30 @@ def test_what_the_supervisor_learned_is_told_and_explains_its_answers(
     assert any(message.startswith("times changed here (hot): ends ") for message in caplog.messages)
 
 
+def test_workers_begin_with_what_was_learned_before(tmp_path: Path) -> None:
+    """By workers, and by a process without them: without any slack, the first answer knows it."""
+    with supervised(tmp_path / "b", Replies(LONG_S)) as own:
+        answer_by_worker(own)
+        learn_until(own, FEW)
+        own.save_learned(tmp_path / "pi.learned", period=0.1)
+    bundle = load_bundle(tmp_path / "b")
+    kept = load_learned(tmp_path / "pi.learned", bundle)
+    assert kept.learned.by_worker
+    assert "every 100 ms; by workers" in kept.note
+
+    took = {"mean": 0.0, "spread": 0.0, "ends": LONG_S}
+    rows = tuple(LearnedRow(regime, name, 1.0, s, 40, max(s, 1e-5)) for regime in REGIMES for name, s in took.items())
+    before = replace(kept.learned, rows=rows, margin=2.0)
+    for learned, margin in ((before, 2.0), (replace(before, by_worker=False), 1.0)):
+        with own_predictor(bundle, faults.reply_unless_hung, learned=learned) as own:
+            assert (own.learned, own.margin.value) == (learned, margin)
+            answer_by_worker(own, FEW)
+            assert own.learning().moved[0].since == 0
+            assert own.explain(item()).learned is not None
+            own.use_slack(SLACK_S)
+            assert own._keeper.planned == len(REGIMES)  # nothing is planned anew
+
+
 def test_nothing_is_planned_anew_while_times_are_as_shipped(tmp_path: Path) -> None:
     with supervised(tmp_path / "b", Replies()) as own:
         answer_by_worker(own)
@@ -428,7 +454,7 @@ def test_hand_over_is_learned_in_plans_and_not_in_typical_times_of_the_worker() 
     assert learned.typical.dispatch(10.0) == bundle.times.typical.dispatch(10.0)
 
 
-def own_predictor(folder: Path, reply: Any, space: str = SPACE, **options: Any) -> SupervisedPredictor:
+def own_predictor(folder: Path | Bundle, reply: Any, space: str = SPACE, **options: Any) -> SupervisedPredictor:
     return SupervisedPredictor(folder, space, deadline=DEADLINE_S, reserve=MARGIN_S, reply=reply, **options)
 
 

@@ -3,15 +3,15 @@
 Each regime and each of some deadlines gets its own choice. One choice for a whole range may break the promise at its
 shortest deadlines: an answer of few units can lose its reserve to a single slow one.
 
-To try all candidates at each deadline takes many times as long and finds nearly the same scores. So the search climbs:
-from the guard at the deadline before, among guards, for a quick, a usual and a careful plan; and from the best one
-among plans, and among guards again.
+The share of late answers falls steeply between two quantiles of a guard, and the score with it: a feature that one
+quantile keeps from starting at most sizes, another one lets start. So the guard is searched for by halving, between the
+quantiles too, down to the least one that keeps the promise. The plan matters less, and one after the other is tried
+with the guard that was found.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import NamedTuple
 
 from polydom_builder.costs.fitted_times import TYPICAL_QUANTILE, UNIT_QUANTILE
@@ -19,6 +19,7 @@ from polydom_builder.costs.target import RegimeTarget, Target
 from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Regime, RegimeTimes
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.prediction import policy_for
@@ -26,10 +27,12 @@ from polydom_runtime.prediction import policy_for
 from .late_share import Recorded
 from .outlooks import deadlines_in, in_each_regime, outlook_of, typical_outlook
 
-GUARDS, STEPS = (0.9, 0.95, 0.99), 3
-"""`GUARDS`: quantiles that the guard may use, beside the promised one; between two neighbours there are `STEPS` steps.
-They may be lower than the promised one: an answer is late only if a unit exceeds its guarded time and was also begun at
-the last moment, which is rarer."""
+PLANS = (TYPICAL_QUANTILE, UNIT_QUANTILE, 0.99)
+"""The quantiles that are tried to plan with, beside worst cases."""
+
+HALVINGS = 7
+"""How often the range of guards is halved. A guard may have a lower quantile than the promised one: an answer is late
+only if a unit exceeds its guarded time and was also begun at the last moment, which is rarer."""
 
 WORK_SHARE = 0.5
 """Pauses leave at least this share of the promise to the work that is planned."""
@@ -37,38 +40,27 @@ WORK_SHARE = 0.5
 WORTH_A_NOTE = 0.1
 """A note tells of pauses that take at least this share of the promise."""
 
-Merit = tuple[float, float, int]
-"""The negative share of late answers beyond the allowed one, the score, and how careful it is: larger is better."""
-
-
-class Pair(NamedTuple):
-    """A candidate: the places of its guarded and its planned times among those to choose from."""
-
-    guard: int
-    plan: int
-
 
 class ReplayedChoice(NamedTuple):
-    """A choice, and the answers that it gave."""
+    """A choice, the answers that it gave, and the bound of the share of late ones."""
 
     choice: Choice
     outcome: Simulated
+    late: float
 
 
 class Choosing:
-    """Chooses for rising deadlines among the times of a target by quantile, from the default quantiles on."""
+    """Chooses for rising deadlines among the times of a target by quantile, from the default plan on."""
 
     def __init__(self, bundle: Bundle, target: Target, regime: Regime, recorded: Recorded) -> None:
         there = target if regime == "hot" else target.regimes[regime]
         assert there.guarded is not None
-        guards = {q: there.planned[q] for q in GUARDS} | {there.guarded.quantile: there.guarded}
-        rising, by_plan = [guards[q] for q in sorted(guards)], sorted(there.planned)
-        worst = bundle.at(1.0, regime).times.worst  # the most careful times
-        between = (low.between(high, k / STEPS) for low, high in pairwise(rising) for k in range(STEPS))
-        self._guards = [*between, rising[-1], worst]
-        self._plans = [*(there.planned[q] for q in by_plan), worst]
+        guards = {**there.planned, there.guarded.quantile: there.guarded}
+        self._worst = bundle.at(1.0, regime).times.worst  # the most careful times
+        least = min(UNIT_QUANTILE, there.guarded.quantile)
+        self._guards = [*(guards[q] for q in sorted(guards) if q >= least), self._worst]
+        self._plans, self._plan = [*(there.planned[q] for q in PLANS), self._worst], there.planned[UNIT_QUANTILE]
         self._bundle, self._regime, self._recorded = bundle, regime, recorded
-        self._last = Pair(STEPS * rising.index(there.guarded), by_plan.index(UNIT_QUANTILE))
 
     def at(self, deadline: float, allowed: float) -> ReplayedChoice:
         """Return the times that score best among those that keep the promise.
@@ -76,59 +68,38 @@ class Choosing:
         If no times keep it, those are taken that score best among those that are late no more often than worst cases.
         `deadline`: seconds. `allowed`: the promised share of late answers.
         """
-        known: dict[Pair, tuple[Merit, Simulated]] = {}
+        worst = self.replayed(deadline, self._worst, self._worst)
+        most = max(allowed, worst.late)
 
-        def merit(pair: Pair) -> Merit:
-            if pair not in known:
-                outcome = self._replayed(pair, deadline)
-                beyond = max(self._recorded.late_bound(outcome) - allowed, 0.0)
-                known[pair] = (-beyond, outcome.score, sum(pair)), outcome
-            return known[pair][0]
+        def best() -> ReplayedChoice:
+            keeping = [each for each in found if each.late <= allowed] or [each for each in found if each.late <= most]
+            return max(keeping, key=lambda each: each.outcome.score)
 
-        worst = Pair(len(self._guards) - 1, len(self._plans) - 1)
-        guard = min(self._last.guard, worst.guard - 1)
-        starts = (Pair(guard, plan) for plan in (self._last.plan, 0, worst.plan))
-        best = max((self._climbed(start, Pair(1, 0), merit) for start in starts), key=merit)
-        for direction in (Pair(0, 1), Pair(1, 0)):
-            best = self._climbed(best, direction, merit)
-        merit(Pair(worst.guard, best.plan))
-        if merit(best)[0] < 0.0 and all(merit(pair)[0] < 0.0 for pair in self._careful(best)):
-            least, *_ = merit(worst)
-            best = max(known, key=lambda pair: (min(merit(pair)[0], least), *merit(pair)[1:]))
-        else:
-            best = max(known, key=merit)
-        self._last = best
-        return ReplayedChoice(Choice(deadline, self._plans[best.plan], self._guards[best.guard]), known[best][1])
+        found = [worst, *self._by_guard(deadline, self._plan, most)]
+        guard = best().choice.guarded
+        found += [self.replayed(deadline, plan, guard) for plan in self._plans if plan is not self._plan]
+        plan = best().choice.planned
+        if plan is not self._plan:
+            found += self._by_guard(deadline, plan, most)
+        self._plan = plan
+        return best()
 
-    def _climbed(self, pair: Pair, direction: Pair, merit: Callable[[Pair], Merit]) -> Pair:
-        """Return the last candidate of steps up, or else down, each of which leads to a better one than before.
+    def _by_guard(self, deadline: float, plan: UnitTimes, most: float) -> Iterator[ReplayedChoice]:
+        """Yield choices with a plan: by worst cases, then towards the least guard that is late no more than `most`."""
+        yield self.replayed(deadline, plan, self._worst)
+        low, high = 0.0, len(self._guards) - 1.0
+        for _ in range(HALVINGS):
+            share, below = math.modf((low + high) / 2.0)
+            guard = self._guards[int(below)].between(self._guards[int(below) + 1], share)
+            yield (found := self.replayed(deadline, plan, guard))
+            low, high = (low, below + share) if found.late <= most else (below + share, high)
 
-        The guard by worst cases is no step: it may be better than one that is nearly as careful, but less than others.
-        """
-        for step in (1, -1):
-            start = pair
-            while self._is_a_step(near := Pair(pair.guard + step * direction.guard, pair.plan + step * direction.plan)):
-                if merit(near) <= merit(pair):
-                    break
-                pair = near
-            if pair != start:
-                break
-        return pair
-
-    def _is_a_step(self, pair: Pair) -> bool:
-        return 0 <= pair.guard < len(self._guards) - 1 and 0 <= pair.plan < len(self._plans)
-
-    def _careful(self, pair: Pair) -> Iterator[Pair]:
-        """Yield more and more careful candidates up to worst cases: first with a higher guard, then a higher plan."""
-        for guard in range(pair.guard + 1, len(self._guards)):
-            yield Pair(guard, pair.plan)
-        for plan in range(pair.plan + 1, len(self._plans)):
-            yield Pair(len(self._guards) - 1, plan)
-
-    def _replayed(self, pair: Pair, deadline: float) -> Simulated:
+    def replayed(self, deadline: float, planned: UnitTimes, guarded: UnitTimes) -> ReplayedChoice:
+        """Return what some times give at a deadline."""
         there = self._bundle.at(deadline, self._regime)
-        times = there.times._replace(planned=self._plans[pair.plan], guarded=self._guards[pair.guard])
-        return simulate(replace(there, times=times), self._recorded.trials, deadline, adapt=False)
+        with_these = replace(there, times=there.times._replace(planned=planned, guarded=guarded))
+        outcome = simulate(with_these, self._recorded.trials, deadline, adapt=False)
+        return ReplayedChoice(Choice(deadline, planned, guarded), outcome, self._recorded.late_bound(outcome))
 
 
 def with_chosen_times(
@@ -161,10 +132,10 @@ def with_chosen_times(
         if not deadlines:  # all are too short in this regime for any answer
             return times
         recorded = Recorded.to_items(draft, samples, regime) if has_items else Recorded.of_rounds(samples, sizes)
-        if policy_for(bundle, "anytime") == "strict":
-            found = [_as_it_is(draft, times, regime, recorded, deadline) for deadline in deadlines]
+        choosing = Choosing(draft, target, regime, recorded)
+        if policy_for(bundle, "anytime") == "strict":  # then there is nothing to choose
+            found = [choosing.replayed(deadline, times.planned, times.guarded) for deadline in deadlines]
         else:
-            choosing = Choosing(draft, target, regime, recorded)
             works = [allowed_for_work(samples.pauses.share_hit(deadline, longest), allowed) for deadline in deadlines]
             found = list(map(choosing.at, deadlines, works))
         outlook = (outlook_of(f.outcome, f.choice.deadline) for f in found)
@@ -220,14 +191,6 @@ def _default_times(there: RegimeTarget, times: BundleTimes) -> BundleTimes:
         typical=replace(there.planned[TYPICAL_QUANTILE], quantile=0.0),  # a bundle does not store this quantile
         reference_seconds=there.reference_seconds,
     )
-
-
-def _as_it_is(
-    bundle: Bundle, times: BundleTimes, regime: Regime, recorded: Recorded, deadline: float
-) -> ReplayedChoice:
-    """Return the times that a bundle has, where only the strict policy is possible, and what they give."""
-    choice = Choice(deadline, times.planned, times.guarded)
-    return ReplayedChoice(choice, simulate(bundle, recorded.trials, deadline, regime=regime, adapt=False))
 
 
 def _with_choices(times: BundleTimes, choices: Sequence[Choice]) -> BundleTimes:

@@ -169,7 +169,10 @@ class UnitTimes:
         return replace(self, model=None, model_ratio=self.model / model_seconds)
 
     def between(self, other: "UnitTimes", share: float) -> "UnitTimes":
-        """Return times between these and others of the same units: these at a share of 0, the others at 1."""
+        """Return times between these and others of the same units: these at a share of 0, the others at 1.
+
+        Times that are not quantiles of units, the worst cases, count as the quantile 1.
+        """
 
         def mean(a: float, b: float) -> float:
             return (1.0 - share) * a + share * b
@@ -185,7 +188,7 @@ class UnitTimes:
             after=between(self.after, other.after),
             waking=between(self.waking, other.waking),
             model_ratio=mean(self.model_ratio, other.model_ratio),
-            quantile=mean(self.quantile, other.quantile),
+            quantile=mean(self.quantile or 1.0, other.quantile or 1.0) % 1.0,
         )
 
     def of_set(self, mask: int) -> CostFunction:

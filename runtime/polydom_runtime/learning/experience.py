@@ -101,7 +101,7 @@ class Experience:
             self.margin.add_in_time()
         else:
             number, waited_ns = late
-            paused = waited_ns > 1e9 * self._deadline or self._has_paused(course, trace, model)
+            paused = waited_ns > 1e9 * self._deadline or is_paused(*self._parts(course, trace, model), self._deadline)
             self.add_late(number, end - trace.marks[0] + waited_ns, paused=paused, lost=not trace.features)
         if not failed:
             asked = course.number is not None and course.reason != "confident"
@@ -109,9 +109,10 @@ class Experience:
             self.unread.append((course.plan.regime, trace.size, trace.features, trace.marks, ran, course.asked))
         estimate = self.slowdown
         if not state.mask:
-            estimate.add(FADING * estimate.value)
+            estimate.add(FADING * estimate.value, FADING * estimate.value)
         elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > CALM:
-            estimate.add(ratio)
+            least = min(took / max(usual, 1e-9) for took, usual in zip(*self._parts(course, trace, model), strict=True))
+            estimate.add(ratio, least)
             self.is_slow |= not paused
         elif estimate.stirred:
             estimate.add(1.0)
@@ -123,14 +124,18 @@ class Experience:
         if not paused:
             self._late.append((number, took_ns))
 
-    def _has_paused(self, course: "Course", trace: Trace, model: LoadedModel) -> bool:
-        """Tell whether a part of a late answer paused."""
+    def _parts(self, course: "Course", trace: Trace, model: LoadedModel) -> tuple[list[float], list[float]]:
+        """Return the seconds that each part of an answer took, and those that it typically takes."""
         times = course.plan.bundle.times.typical
         size = trace.size if trace.size > 0.0 else self._bundle.promise.sizes[1]
-        units = [times.of_set(1 << feature)(size) for feature in trace.features]
-        usual = [times.before(size), *units, model.model_ns * 1e-9 + times.after(size)]
-        took = [1e-9 * (end - start) for start, end in pairwise(trace.marks)]
-        return is_paused(took, usual, self._deadline)
+        usual, done = [times.before(size)], 0
+        for feature in trace.features:
+            steps = zip(times.users, times.terms[times.n_features :], strict=True)
+            due = [term(size) for users, term in steps if users >> feature & 1 and not users & done]
+            usual.append(times.terms[feature](size) + sum(due) + (0.0 if done else times.waking(size)))
+            done |= 1 << feature
+        usual.append(model.model_ns * 1e-9 + times.after(size))
+        return [1e-9 * (end - start) for start, end in pairwise(trace.marks)], usual
 
     def has_work(self, seconds: float, answers: int) -> bool:
         """Tell whether there is enough slack, and work for it; say first if so many answers broke the promise."""
@@ -141,8 +146,7 @@ class Experience:
             self._shortfall.tell(self.margin, self._late, answers)
         if seconds * 1e9 < LEAST_SLACK_NS:
             return False
-        hurry, self.is_slow = self.is_slow, False
-        return self.learner is None or not self.learner.rests(len(self.unread), hurry)
+        return self.learner is None or not self.learner.rests(len(self.unread), self.is_slow)
 
     def use_slack(
         self,
@@ -154,7 +158,8 @@ class Experience:
         """Do as `Learner.use`; `new_learner` makes the learner, when there is slack for the first time."""
         if self.learner is None:
             self.learner = new_learner(self._recalled)
-        if self.learner.use(seconds, self.unread, tried, failing):
+        hurry, self.is_slow = self.is_slow, False
+        if self.learner.use(seconds, self.unread, tried, failing, hurry):
             self.renew_slowdown()
 
     def renew_slowdown(self) -> None:

@@ -20,12 +20,13 @@ FRESH = 200
 """A unit that was not observed in so many answers follows what all units share; and what is known of it counts half
 after each such number of answers, so that one that was slow once is planned again some day."""
 
-SHARING = 64
+SHARING = 16
 """The units that were observed in so many answers tell what all units share."""
 
-MOVED, SURE, MATTERS = 0.3, 9.0, 0.005
-"""A unit has moved if its time has by a factor of 1.35, by nine times the error of its mean, and by half a percent of
-the time for an answer. Less would be chance or a slow spell, which shipped times hold already, or change no choice."""
+MOVED, SURE, MATTERS = 0.4, 9.0, 0.005
+"""A unit has moved if its time has by a factor of 1.5, by nine times the error of its mean, and by half a percent of
+the time for an answer. Less would be chance or a slow spell, which shipped times hold already, or change no choice.
+Half of it is enough on the way back to shorter times: those of a plan that was made in a slow spell."""
 
 BEFORE, AFTER, WAKING, PRIOR = "(before)", "(after)", "(waking)", NO_NUMBER
 
@@ -101,18 +102,23 @@ class LearnedTimes:
         if not 0.0 < size <= self._bundle.promise.sizes[1]:
             return
         self.answers += 1
-        took = [end - start for start, end in pairwise(marks)]
-        self._add([(regime, BEFORE)], size, took[0])
+        before, *took = [end - start for start, end in pairwise(marks)]
+        ratios = [self._add([(regime, BEFORE)], size, before)]
         done: set[str] = set()
+        first_ns = 0.0
         for k, feature in enumerate(features):
             keys = self._keys(regime, feature, done)
-            each = took[k + 1] - (asked[k] if k < len(asked) else 0)
-            if k == 0 and regime != "hot":  # what it takes beyond the usual is due to waking up
-                self._note((regime, WAKING), size, each, sum(self.expected_ns(key, size) for key in keys))
+            took[k] -= asked[k] if k < len(asked) else 0
+            if k == 0 and regime != "hot":
+                first_ns = sum(self.expected_ns(key, size) for key in keys)
             else:
-                self._add(keys, size, each)
+                ratios.append(self._add(keys, size, took[k]))
         if model != UNTIMED:
-            self._add([(regime, model)], size, took[-1])
+            ratios.append(self._add([(regime, model)], size, took[-1]))
+        if features and regime != "hot":
+            # The first feature is slowed as most others, here and now; what it takes beyond that is due to waking up.
+            shared = sorted(ratios)[(len(ratios) - 1) // 2]
+            self._note((regime, WAKING), size, took[0], shared * first_ns)
 
     def tried(self, feature: int, size: float, took_ns: float) -> float:
         """Learn from a feature that was computed with its step outside of answers, hot; return how much longer it took.
@@ -244,7 +250,8 @@ class LearnedTimes:
         now, before = (_ns(change, usual) for change in (self.change_of(key), planned.get(key[1], AS_SHIPPED)))
         if abs(now - before) < max(MATTERS * 1e9 * self.budget, SURE * history.noise_ns / math.sqrt(WINDOW)):
             return False
-        return abs(math.log((now + TINY_NS) / (before + TINY_NS))) > MOVED
+        is_back = now < before and before > usual
+        return abs(math.log((now + TINY_NS) / (before + TINY_NS))) > (MOVED / 2 if is_back else MOVED)
 
     @property
     def middle(self) -> float:

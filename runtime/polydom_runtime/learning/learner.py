@@ -93,12 +93,18 @@ class Learner:
         return unread < BATCH and not hurry and self._work is None
 
     def use(
-        self, seconds: float, answers: deque[tuple[Any, ...]], kept: "Kept | None", failing: Collection[str] = ()
+        self,
+        seconds: float,
+        answers: deque[tuple[Any, ...]],
+        kept: "Kept | None",
+        failing: Collection[str] = (),
+        hurry: bool = False,
     ) -> bool:
         """Take answers and learn from them, then go on with other work; return whether a new plan is in use.
 
-        `seconds`: the slack. `answers`: the fields of a `Seen` each. `kept`: an item to try units on, none without one;
-        those features are not tried that are `failing`.
+        `seconds`: the slack. `answers`: the fields of a `Seen` each. `kept`: an item to try units on, none without
+        one; those features are not tried that are `failing`. `hurry`: whether an answer was slow. Then a unit may be
+        slow for the same reason, and is tried only if none was for long.
         """
         now = self._clock()
         self._credit_ns = min(self._credit_ns + TRY_SHARE * (now - self._looked), MOST_CREDIT_NS)
@@ -106,7 +112,8 @@ class Learner:
         end, n_plans = now + 1e9 * seconds, self.n_plans
         regimes = self.read(answers, end - LEAST_SLACK_NS)
         self._work = self._work or self._layout_of(regimes)
-        if self._work is None and kept is not None:
+        since = self.times.answers - max(self._tried.values(), default=0)
+        if self._work is None and kept is not None and (not hurry or since >= 2 * BATCH):
             for _ in range(TRIALS):
                 # One that surprises is tried again another time: this may be a slow moment.
                 if not self._try_one(kept, failing, end - self._clock()) or self._again is not None:

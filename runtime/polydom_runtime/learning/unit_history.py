@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 WINDOW, QUICK, SLOWER = 31, 3, 5
 """A history holds the last 31 observations. At the start all of them are as shipped: so many does the bundle count for.
-The last five count alone if they agree on a large change, and the last three on one that is twice as large; a single
-odd one moves nothing."""
+If the last five agree on a large change, or the last three on one that is twice as large, those before are forgotten; a
+single odd one moves nothing."""
 
-FOUND_EVERY = 16
-"""To find a median takes some ten microseconds."""
+FOUND_EVERY, FOUND_EARLY = 16, 4
+"""To find a median takes some ten microseconds; of a few observations each further one may correct it much."""
 
 LARGE = 0.35
 """A change of the logarithm by more than this is large: a factor of 1.42."""
@@ -39,7 +39,8 @@ AS_SHIPPED = Change()
 class UnitHistory:
     """The last observations of a unit, each a pair of nanoseconds: shipped, and taken.
 
-    What follows from them is found anew after each 16 observations, and at once where the last few agree on a jump.
+    What follows from them is found anew after each 16 observations, after each 4 while there are fewer than 31, and at
+    once where the last few agree on a jump.
 
     `change`: how the unit differs from what was shipped. `usual_ns`: the mean of the shipped times. `noise_ns`: how far
     an observation lies from the estimate in the mean. `observed`: how many observations there were. `newest`: the
@@ -67,7 +68,7 @@ class UnitHistory:
 
     def add(self, shipped_ns: float, took_ns: float, number: int, shared: float = 0.0) -> bool:
         """Add an observation in answer `number`; return whether what follows was found anew."""
-        del self._pairs[0]
+        del self._pairs[: 1 - WINDOW]
         self._pairs.append((shipped_ns, took_ns))
         self.observed += 1
         self.newest = number
@@ -75,14 +76,15 @@ class UnitHistory:
             self.shared = shared
         n_agree = self._n_agree()
         if n_agree:
-            self._pairs = [self._pairs[k % n_agree - n_agree] for k in range(WINDOW)]
-        elif self.observed % FOUND_EVERY:
+            del self._pairs[:-n_agree]
+        elif self.observed % (FOUND_EVERY if len(self._pairs) == WINDOW else FOUND_EARLY):
             return False
         self.change = factor, offset = _middle(self._pairs, self._constant)
+        n = len(self._pairs)
         if not n_agree:  # a few values do not tell how much a unit varies
-            self._spread = sum(abs(_log_error(pair, self.change)) for pair in self._pairs) / WINDOW
-        self.usual_ns = sum(shipped for shipped, _ in self._pairs) / WINDOW
-        self.noise_ns = sum(abs(took - factor * shipped - 1e9 * offset) for shipped, took in self._pairs) / WINDOW
+            self._spread = sum(abs(_log_error(pair, self.change)) for pair in self._pairs) / n
+        self.usual_ns = sum(shipped for shipped, _ in self._pairs) / n
+        self.noise_ns = sum(abs(took - factor * shipped - 1e9 * offset) for shipped, took in self._pairs) / n
         return True
 
     def _n_agree(self) -> int:

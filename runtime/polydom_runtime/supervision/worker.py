@@ -74,7 +74,7 @@ class ToldSlowdown(Slowdown):
         super().__init__()
         self.stirred, self.ratio = True, NOTHING
 
-    def add(self, ratio: float) -> None:
+    def add(self, ratio: float, each: float = 1.0) -> None:
         """Note a ratio, for the supervisor to add."""
         self.ratio = ratio
 

@@ -15,8 +15,8 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import REGIMES, CostOrigin, Regime
 from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.measuring.cost_samples import Pauses
-from tests.builder.bundling.devices import US, Device, jittery, rarely_slow, slow
+from polydom_runtime.measuring.cost_samples import BEFORE, Pauses
+from tests.builder.bundling.devices import UNITS, US, Device, jittery, rarely_slow, slow
 from tests.bundle_parts import changed
 from tests.draws import draws
 
@@ -84,8 +84,8 @@ def test_choice_by_deadline_keeps_the_promise_on_held_out_rounds_at_each(
     for expected in outlook:
         outcome = simulate(chosen, fresh, expected.deadline, regime=regime, adapt=adapt)
         assert outcome.missed <= ALLOWED * len(fresh)
-        # What the node learns may raise its margin for a while.
-        assert outcome.score == pytest.approx(expected.score, abs=0.06 if adapt else 0.015)
+        # Late answers, as promised, may raise the margin of a node that learns for a while.
+        assert outcome.score == pytest.approx(expected.score, abs=0.02 if adapt else 0.015)
     assert outlook[0].score < outlook[-1].score
     assert len(outlook) > 5
 
@@ -141,6 +141,31 @@ def test_few_answers_waste_little(seed: int) -> None:
 
     for expected, outlook in zip(many.times.outlook, few.times.outlook, strict=True):
         assert outlook.score >= expected.score - 0.015
+
+
+def seldom_much_slower(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """In three of a hundred answers a unit takes up to six times as long; how much time is left at first varies."""
+    factors = jittery(rng, shape) * np.where(rng.random(shape) < 0.03, rng.uniform(1.0, 6.0, shape), 1.0)
+    factors[UNITS.index(BEFORE)] *= rng.uniform(1.0, 10.0, shape[1:])
+    return factors
+
+
+@pytest.mark.parametrize("deadline", [140 * US, 157 * US, 167 * US])
+def test_promise_is_spent_as_well_as_by_any_of_many_guards(deadline: float) -> None:
+    """The best guards lie between two quantiles of the target, where times rise steeply."""
+    device = Device(seldom_much_slower)
+    made = with_chosen_times(device.bundle(deadline, deadline), device.target(), device.samples(), SIZES, ALLOWED)
+    recorded, planned = Recorded.to_items(made, device.samples(), "hot"), device.target().planned
+    steps = [(planned[0.95], planned[0.99]), (planned[0.99], made.times.worst)]
+    guards = [low.between(high, k / 16) for low, high in steps for k in range(17)]
+    fixed = (changed(made, planned=planned[0.9], guarded=g, typical=made.times.typical) for g in guards)
+    outcomes = [simulate(bundle, recorded.trials, deadline, adapt=False) for bundle in fixed]
+
+    best = max(outcome.score for outcome in outcomes if recorded.late_bound(outcome) <= ALLOWED)
+
+    (outlook,) = made.times.outlook
+    assert outlook.late <= ALLOWED
+    assert outlook.score >= best - 0.005
 
 
 def test_outlook_tells_who_answers(chosen: Bundle) -> None:

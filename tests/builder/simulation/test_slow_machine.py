@@ -91,10 +91,9 @@ def test_without_the_estimate_they_are_more(policy: Policy) -> None:
 @pytest.mark.parametrize("deadline", DEADLINES)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_on_the_machine_that_was_measured_hardly_anything_is_lost(policy: Policy, deadline: float) -> None:
-    """In a slow spell the node learns that units are slower, and that they are not some items after its end."""
     with_it, without = (simulate(bundle(), trials(1), deadline, policy=policy, adapt=adapt) for adapt in (True, False))
 
-    assert with_it.score >= without.score - 0.005
+    assert with_it.score >= without.score - 0.0005
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -103,4 +102,4 @@ def test_slow_machine_is_not_taken_for_slower_by_each_feature(policy: Policy) ->
     slow = simulate(bundle(), trials(1).slowed(2.0), 2 * DEADLINES[1], policy=policy)
     plain = simulate(bundle(), trials(1), DEADLINES[1], policy=policy)
 
-    assert slow.score > plain.score - 0.015
+    assert slow.score > plain.score - 0.01

@@ -141,6 +141,31 @@ def test_first_feature_after_a_sleep_tells_of_waking_and_of_nothing_else(regime:
     assert learned.change_of(("hot", WAKING)) == AS_SHIPPED
 
 
+@pytest.mark.parametrize("change", [0.5, 2.0, 3.0])
+def test_change_of_all_in_a_regime_without_answers_so_far_is_no_longer_waking(change: float) -> None:
+    """Not even at first: a plan would take it for the time of the first feature, whichever that is."""
+    learned = LearnedTimes(with_regimes(bundle(waking=microseconds(2.0)), cold=0.0), BUDGET)
+    for _ in range(2 * QUICK):
+        took = [(0, change * 12.0), (1, change * 20.0), (2, change * 30.0)]
+        learned.observe(seen(*took, before=change, end=6.0 * change, regime="cold"))
+
+        assert learned.expected_ns(("cold", WAKING), 1.0) == pytest.approx(2000 * change, abs=5000)
+    assert factor(learned, "a", "cold") == pytest.approx(change, rel=0.05)
+
+
+def test_plan_that_was_made_in_a_slow_spell_is_made_anew_after_it() -> None:
+    """On the way back half the change is enough; on the way there it is none yet."""
+    learned = times()
+    for _ in range(ENOUGH):
+        learned.observe(seen((0, 10.0), (1, 1.35 * 20.0), (2, 30.0)))
+    in_spell = dict(learned.changes("hot"))
+    assert learned.moved("hot", {}) == []
+    for _ in range(ENOUGH):
+        learned.observe(seen((0, 10.0), (1, 20.0), (2, 30.0)))
+
+    assert learned.moved("hot", in_spell) == ["b"]
+
+
 def test_what_was_learned_hot_counts_cold_until_that_is_known() -> None:
     learned = LearnedTimes(with_regimes(bundle(), cold=0.0), BUDGET)
     for _ in range(ENOUGH):

@@ -22,6 +22,7 @@ from polydom_runtime.learning.learner import (
     TRY_SHARE,
     Learner,
 )
+from polydom_runtime.learning.slowdown import QUICK
 from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, WAKING
 from polydom_runtime.policy.plan import Plan
 from polydom_runtime.policy.rehearsal import Kept
@@ -184,7 +185,7 @@ def test_slow_down_is_one_again_when_a_plan_knows_it() -> None:
     predictor = world.predictor(2 * DEADLINE, regime="hot")
     world.play(predictor, 10, seconds=0.0)
     without_slack = predictor.slowdown
-    world.play(predictor, 1)
+    world.play(predictor, 1 + QUICK)  # the first items after the plan may be as slow as those before
 
     assert without_slack > 2.0
     assert (learner_of(predictor).n_plans, predictor.slowdown) == (1, 1.0)

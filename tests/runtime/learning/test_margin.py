@@ -1,4 +1,4 @@
-"""The margin: its law for any sequence of times, pauses, bounds; and the promise about late answers in a row."""
+"""The margin: its law for any sequence of times, pauses, and bounds."""
 
 import math
 import random
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polydom_runtime.learning.margin import LEAST, MOST, STEP, Margin, is_paused
+from polydom_runtime.learning.margin import DEBT, LEAST, MOST, SAVED, Margin, is_paused
 
-CONSTANT = math.log(MOST / LEAST) / STEP + 1.0
+CONSTANT = DEBT + SAVED
 """Among any T answers at most share · T and so many are late."""
 
 SHARES = 0.001, 0.01, 0.1
@@ -55,7 +55,7 @@ HOSTILE = bursts, while_low, just_above, heavy_tails, alternating, at_random_lev
 
 def step_below_most(share: float) -> float:
     """Return the largest margin that can still be raised by a whole step."""
-    return MOST / math.exp(STEP * (1.0 - share))
+    return MOST ** (1.0 - (1.0 - share) / DEBT) ** 2
 
 
 def tell(margin: Margin, late: bool) -> None:
@@ -159,7 +159,7 @@ def test_share_of_none_or_all_is_no_error(share: float) -> None:
     for _ in range(1000):
         tell(margin, late=False)
 
-    assert (risen, margin.value) == ((LEAST * math.exp(STEP),) * 2 if share == 0.0 else (LEAST, LEAST))
+    assert (risen, margin.value) == ((MOST ** (1.0 / DEBT**2),) * 2 if share == 0.0 else (LEAST, LEAST))
 
 
 def test_answers_at_the_bound_do_not_lift_it_further_and_it_comes_down_again() -> None:
@@ -167,7 +167,7 @@ def test_answers_at_the_bound_do_not_lift_it_further_and_it_comes_down_again() -
     for _ in range(100):
         tell(margin, late=True)
     at_bound, beyond = margin.value, margin.beyond
-    needed = math.ceil(math.log(MOST / LEAST) / (STEP * 0.01))
+    needed = math.ceil(DEBT / 0.01)
     for _ in range(needed):
         tell(margin, late=False)
 

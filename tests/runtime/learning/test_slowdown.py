@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from polydom_runtime.learning.margin import MOST, STEP
+from polydom_runtime.learning.margin import DEBT
 from polydom_runtime.learning.slowdown import CALM, FADING, QUICK, SLOW, Slowdown
 from polydom_runtime.measuring.cost_samples import AFTER, BEFORE
 from tests.bundle_parts import unit_times
@@ -104,7 +104,7 @@ def test_it_recovers_from_when_only_the_prior_was_in_time() -> None:
     world.taken |= {BEFORE: 1_000, AFTER: 1_000}
     slow = [predictor.predict_one(1.0) for _ in range(4 * SLOW)]
     world.slow_down(1 / 20)
-    falls = math.ceil(math.log(MOST) / (STEP * world.bundle.promise.late))
+    falls = math.ceil(DEBT / world.bundle.promise.late)
     recovering = [predictor.predict_one(1.0) for _ in range(len(slow) + SLOW + falls)]
 
     assert sum(answer.features == () for answer in slow) > 2 * SLOW
@@ -213,6 +213,28 @@ def test_estimate_counts_only_what_is_no_chance_on_a_calm_machine(factor: float,
     assert predictor.slowdown == pytest.approx(factor if counts else 1.0, rel=0.02)
 
 
+def test_item_that_was_slow_in_all_its_parts_counts_at_once_until_one_was_not() -> None:
+    slowdown, seen = Slowdown(), []
+    for ratio, each in ((3.0, 2.0), (1.0, 1.0), (3.0, 0.95 * CALM), (3.0, 2.5)):
+        slowdown.add(ratio, each)
+        seen.append(slowdown.value)
+
+    assert seen == [2.0, 1.0, 1.0, 3.0]  # three of the last four items were slow
+
+
+@pytest.mark.parametrize(("ratio", "value"), [(2.5, 2.5), (1.0, 1.0)])
+def test_new_plan_may_know_a_part_of_what_is_slow(ratio: float, value: float) -> None:
+    """The next item is planned as it was before, and tells at once whether there is more."""
+    slowdown = Slowdown()
+    for _ in range(2):
+        slowdown.add(3.0, 2.0)
+    renewed = slowdown.renewed()
+    assert renewed.value == 2.0
+    renewed.add(ratio)
+
+    assert renewed.value == value
+
+
 def test_estimate_for_a_new_plan_forgets_items_and_what_was_expected_before() -> None:
     """A plan that holds what was learned is not slower than itself; a clock that is throttled further is."""
     slowdown = Slowdown()
@@ -221,7 +243,7 @@ def test_estimate_for_a_new_plan_forgets_items_and_what_was_expected_before() ->
         slowdown.add(4.0)
     renewed = slowdown.renewed()
 
-    assert (slowdown.value, renewed.value, renewed.stirred) == (4.0, 1.0, False)
+    assert (slowdown.value, renewed.value) == (4.0, 1.0)
     seen = []
     for expected in (1.5, 3.0, 1.0):
         renewed.expect(expected)

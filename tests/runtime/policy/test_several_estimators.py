@@ -114,7 +114,7 @@ def test_a_quick_answer_does_not_hide_that_the_machine_is_slow(
     predictor, seen = world.predictor(165 * US), []
 
     class Noted(Slowdown):
-        def add(self, ratio: float) -> None:
+        def add(self, ratio: float, each: float = 1.0) -> None:
             seen.append(ratio)
 
     monkeypatch.setattr("polydom_runtime.learning.experience.CALM", 1.0)

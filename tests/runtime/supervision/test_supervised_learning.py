@@ -4,7 +4,6 @@ The deadline is minutes, and what a feature seems to take is written into the re
 the time that anything takes.
 """
 
-import math
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -23,7 +22,7 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.learning import learner
 from polydom_runtime.learning.learned_file import load_learned
 from polydom_runtime.learning.learned_times import AFTER, BEFORE, LearnedRow
-from polydom_runtime.learning.margin import STEP
+from polydom_runtime.learning.margin import DEBT, MOST, Margin
 from polydom_runtime.learning.unit_history import Change
 from polydom_runtime.policy.loaded_models import UNTIMED
 from polydom_runtime.supervision import supervisor
@@ -155,7 +154,7 @@ def answer_by_worker_of(own: SupervisedPredictor, holds: Callable[[], bool]) -> 
 
 def test_worker_that_is_late_makes_no_answer_late(predictor: SupervisedPredictor) -> None:
     answer_by_worker(predictor)
-    predictor.margin.value = 2.0
+    predictor._experience.margin = Margin(predictor.bundle.promise.late, 2.0)
 
     answer = predictor.predict_one(item(faults.STEPS_ASIDE))
 
@@ -202,10 +201,10 @@ def test_late_answer_raises_the_margin_by_which_all_workers_plan(tmp_path: Path,
 
     assert not answer.deadline_met
     assert (own.margin.late, own.margin.paused) == (1, 0)
-    # A few answers in time were saved before, each a small share of a step.
-    assert raised == pytest.approx(math.exp(STEP * (1.0 - own.bundle.promise.late)), rel=0.02)
+    # A few answers in time were saved before, each a small share of a late one.
+    assert raised == pytest.approx(MOST ** ((1.0 - own.bundle.promise.late) / DEBT) ** 2, rel=0.02)
     for slowdown, expected in told:
-        assert slowdown == expected > 1.2
+        assert slowdown == expected > 1.03
 
 
 def test_slowdown_is_told_to_all_workers_until_plans_hold_it(tmp_path: Path) -> None:

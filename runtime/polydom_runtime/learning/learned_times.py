@@ -83,7 +83,7 @@ class LearnedTimes:
     def __init__(self, bundle: Bundle, budget: float) -> None:
         self._bundle, self.budget = bundle, budget
         self._shipped: dict[Regime, Bundle] = {}
-        self._shared: dict[Regime, float] = {}
+        self._shared: dict[tuple[Regime, bool], float] = {}
         self._step_of = {f: step.name for step in bundle.times.worst.steps for f in members(step.users)}
         self._settled: dict[Regime, set[Unit]] = {regime: set() for regime in REGIMES}
         self._reviewed: dict[Regime, int] = dict.fromkeys(REGIMES, 0)
@@ -162,13 +162,13 @@ class LearnedTimes:
     def _note(self, key: Key, size: float, took_ns: float, others_ns: float = 0.0) -> None:
         """Add an observation to the history of a unit; `others_ns`: what is expected of others in the same time."""
         shipped = self._shipped_ns(key, size) + others_ns
-        shared, history = self._shared_of(key[0]), self.histories.get(key)
+        shared, history = self._shared_of(key), self.histories.get(key)
         if history is None or not self._is_fresh(history):
             constant = key[1] == WAKING
             change = AS_SHIPPED if constant else self.change_of(key)
             history = self.histories[key] = UnitHistory(shipped, change, shared, constant)
         if history.add(shipped, took_ns, self.answers, shared):
-            self._shared.pop(key[0], None)
+            self._shared.clear()
             for regime in REGIMES if key[0] == "hot" else (key[0],):  # what is learned hot counts where nothing else is
                 self._settled[regime].update({key[1]} - {PRIOR})
 
@@ -195,35 +195,30 @@ class LearnedTimes:
         own = self.histories.get(key)
         if own is not None and self._is_fresh(own) and own.observed >= QUICK:
             return own.change
-        if unit == AFTER:
-            ends = [
-                h for (r, u), h in self.histories.items() if r == regime and isinstance(u, int) and self._is_fresh(h)
-            ]
-            return Change(math.exp(_median([_log(h) for h in ends]) if ends else self._shared_of(regime)))
         known = {r: h for r in REGIMES if (h := self.histories.get((r, unit))) is not None}
-        shared = self._shared_of(regime)
+        shared = self._shared_of(key)
         if not known or (unit == WAKING and own is None):
             return Change(math.exp(shared))
         where = regime if own is not None else max(known, key=lambda r: known[r].newest)
         last = known[where]
-        then = self._shared_of(where) if where != regime and self._is_fresh(last) else last.shared
+        then = self._shared_of((where, unit)) if where != regime and self._is_fresh(last) else last.shared
         remembered = 0.5 ** max((self.answers - last.newest) / FRESH - 1.0, 0.0)
         factor = math.exp(shared + remembered * (math.log(max(last.change.factor, 1e-9)) - then))
         return Change(factor, remembered * last.change.offset * math.exp(shared - then))
 
-    def _shared_of(self, regime: Regime) -> float:
-        """Return the logarithm of the factor that most units of a regime have in common."""
-        if regime not in self._shared:
-            last = self.answers - SHARING
-            lately = (
-                h for (r, unit), h in self.histories.items() if r == regime and unit != WAKING and h.newest > last
-            )
-            fresh = list(lately)
-            self._shared[regime] = shared = _median([_log(h) for h in fresh if h.usual_ns > TINY_NS])
-            for history in fresh:  # so that none follows a change twice: by its own and by what all share
-                if history.observed >= QUICK and history.newest > self.answers - QUICK:
+    def _shared_of(self, key: Key) -> float:
+        """Return the logarithm of the factor that most units of a regime have in common; of a model, most models."""
+        regime, unit = key
+        is_end = isinstance(unit, int) or unit == AFTER
+        if (regime, is_end) not in self._shared:
+            here = {u: h for (r, u), h in self.histories.items() if r == regime and h.newest > self.answers - SHARING}
+            ends = [h for u, h in here.items() if isinstance(u, int)] if is_end else []
+            fresh = ends or [h for u, h in here.items() if u != WAKING and h.usual_ns > TINY_NS]
+            self._shared[regime, is_end] = shared = _median([_log(h) for h in fresh])
+            for u, history in here.items():  # so that none follows a change twice: by its own and by what all share
+                if isinstance(u, int) == is_end and history.observed >= QUICK and history.newest > self.answers - QUICK:
                     history.shared = shared
-        return self._shared[regime]
+        return self._shared[regime, is_end]
 
     def newest(self, unit: Unit) -> int:
         """Return the number of the answer in which a unit was observed last, in any regime; 0 if it never was."""
@@ -298,8 +293,8 @@ class LearnedTimes:
             self.histories[key] = history = UnitHistory(shipped, change, constant=row.unit == WAKING)
             history.observed, history.newest = max(row.observed, QUICK), self.answers
         self._shared.clear()
-        for (regime, _), history in self.histories.items():
-            history.shared = self._shared_of(regime)
+        for key, history in self.histories.items():
+            history.shared = self._shared_of(key)
 
     def _is_known(self, unit: Unit, is_own: bool) -> bool:
         """Tell whether a row of this bundle, or of another one, says something; here models know the end best."""
@@ -316,11 +311,19 @@ class LearnedTimes:
         times, typical = shipped.times, shipped.times.typical
         end = _changed(typical.after, changes[AFTER])
 
+        def changed(unit: Unit, time: CostFunction, usual: CostFunction) -> CostFunction:
+            change = changes[unit]
+            if regime == "hot" or change.factor <= 1.0:
+                return _changed(time, change)
+            # On a slower machine times vary as much more; colder code takes longer and varies no more. This is halfway.
+            spread = math.sqrt(change.factor)
+            return _moved(time * spread, usual * spread, _changed(usual, change))
+
         def learned(units: UnitTimes) -> UnitTimes:
             return replace(
                 units,
-                terms=tuple(_changed(term, changes[name]) for name, term in zip(units.names, units.terms, strict=True)),
-                before=_changed(units.before, changes[BEFORE]),
+                terms=tuple(map(changed, units.names, units.terms, typical.terms)),
+                before=changed(BEFORE, units.before, typical.before),
                 waking=_changed(units.waking, changes[WAKING]),
                 after=_moved(units.after, typical.after, end),
             )

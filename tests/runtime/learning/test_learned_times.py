@@ -98,6 +98,16 @@ def test_units_that_were_never_observed_follow_what_the_others_share(change: flo
     assert [factor(learned, unit) for unit in ("d", AFTER, 14)] == pytest.approx([change] * 3, rel=0.01)
 
 
+def test_model_that_was_never_observed_follows_the_other_models() -> None:
+    """It has nothing in common with features: after a sleep these take longer than measured, and models do not."""
+    learned = times()
+    for _ in range(ENOUGH):
+        learned.observe(seen((0, 30.0), (1, 60.0), (2, 90.0), before=3.0, end=3.0))
+
+    assert factor(learned, "d") == pytest.approx(3.0, rel=0.1)
+    assert [factor(learned, unit) for unit in (14, AFTER)] == pytest.approx([0.57] * 2, rel=0.1)
+
+
 def test_one_unit_that_changed_is_not_shared() -> None:
     learned = times()
     for _ in range(ENOUGH):
@@ -268,6 +278,20 @@ def test_unit_that_matters_to_no_answer_does_not_move_a_plan() -> None:
 
     assert factor(learned, BEFORE) == pytest.approx(4.0)
     assert learned.moved("hot", {}) == []
+
+
+@pytest.mark.parametrize(
+    ("regime", "factor", "guarded"), [("hot", 4.0, 160.0), ("cold", 4.0, 120.0), ("cold", 0.5, 20.0)]
+)
+def test_reserve_grows_less_than_the_time_after_a_sleep(regime: Regime, factor: float, guarded: float) -> None:
+    """Of 20 µs, up to 40 µs. A slower machine varies as much more, and code that is colder no more: halfway."""
+    shipped = with_regimes(bundle(), cold=0.0).at(BUDGET, regime)
+    double = shipped.times.worst.mapped(lambda cost: cost * 2.0)
+    learned = LearnedTimes(replace(shipped, times=shipped.times._replace(guarded=double)), BUDGET)
+    changed = learned.bundle(regime, dict(learned.changes(regime)) | {"b": Change(factor)})
+
+    assert changed.times.typical.terms[1](1.0) == pytest.approx(factor * 20 * US)
+    assert changed.times.guarded.terms[1](1.0) == pytest.approx(guarded * US)
 
 
 def test_bundle_has_the_learned_times_at_each_quantile_and_keeps_the_allowance() -> None:

@@ -99,6 +99,7 @@ class SupervisedPredictor:
         How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
         how late the system wakes this process.
     runs : (int, int), optional
+        See `Predictor`.
     learned : Learned, optional
         See `Predictor`. What a process without workers learned holds for features and steps only.
     compare : bool

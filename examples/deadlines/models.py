@@ -26,6 +26,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import collector_off
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.learning.learned_file import Recalled
+from polydom_runtime.learning.learned_times import LearnedTimes
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.tuning import tune_bundle
 from polydom_runtime.predictor import Predictor
@@ -92,7 +93,7 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
     model, there = bundle.model_bytes(number), search.target_.models
     placed = placed_seconds(model, rows, len(bundle.space.classes), there, entry.engine)
     learned = tune_bundle(bundle, task.space, task.items, deadline=DEADLINE, seconds=tune_seconds)
-    tuned = Recalled(learned, bundle, DEADLINE).at("hot").models[number].seconds
+    tuned = Recalled(learned, bundle, LearnedTimes(bundle, DEADLINE)).at("hot").models[number].seconds
     return {"real": real, "placed": placed, "stated": entry.seconds, "tuned": tuned}
 
 

@@ -12,10 +12,10 @@ import pytest
 from polydom_runtime import Predictor
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
+from polydom_runtime.learning.experience import LEAST_SLACK_NS
 from polydom_runtime.learning.learned_times import Changes, LearnedTimes, Unit
 from polydom_runtime.learning.learner import (
     BETWEEN_PLANS,
-    LEAST_SLACK_NS,
     PLANS_AT_ONCE,
     REMEMBERED,
     REST,

@@ -55,7 +55,7 @@ HOSTILE = bursts, while_low, just_above, heavy_tails, alternating, at_random_lev
 
 def step_below_most(share: float) -> float:
     """Return the largest margin that can still be raised by a whole step."""
-    return MOST ** (1.0 - (1.0 - share) / DEBT) ** 2
+    return float(MOST ** (1.0 - (1.0 - share) / DEBT) ** 2)
 
 
 def tell(margin: Margin, late: bool) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from polydom_runtime import Predictor
 from polydom_runtime.learning.alarm import ALARM, WORTH, Alarm
+from polydom_runtime.learning.experience import LEAST_SLACK_NS
 from polydom_runtime.learning.learned_times import LearnedRow, LearnedTimes
-from polydom_runtime.learning.learner import LEAST_SLACK_NS
 from polydom_runtime.learning.summary import MOST_TOLD, LearningSummary, moved_units, table_of_moved
 from tests.runtime.lattice_world import US
 from tests.runtime.learning.test_learner import (

@@ -10,7 +10,6 @@ from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.clock import Clock, hardware_clock
 
 from .alarm import Alarm
-from .experience import LEAST_SLACK_NS
 from .learned_times import Changes, LearnedTimes, Seen, Unit
 from .margin import Margin
 from .summary import LearningSummary, moved_units
@@ -18,6 +17,9 @@ from .unit_history import QUICK
 
 if TYPE_CHECKING:
     from polydom_runtime.policy.rehearsal import Kept
+
+KEPT_NS = 200_000
+"""So much of the slack is left when answers are read: it may take some ten microseconds each."""
 
 BATCH, TRIALS = 16, 4
 """Work in slack makes the next answer slower, since it takes the caches of the processor. So it is done after each
@@ -110,7 +112,7 @@ class Learner:
         self._credit_ns = min(self._credit_ns + TRY_SHARE * (now - self._looked), MOST_CREDIT_NS)
         self._looked = now
         end, n_plans = now + 1e9 * seconds, self.n_plans
-        regimes = self.read(answers, end - LEAST_SLACK_NS)
+        regimes = self.read(answers, end - KEPT_NS)
         self._work = self._work or self._layout_of(regimes)
         since = self.times.answers - max(self._tried.values(), default=0)
         if self._work is None and kept is not None and (not hurry or since >= 2 * BATCH):

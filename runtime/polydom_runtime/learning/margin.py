@@ -36,7 +36,7 @@ class Margin:
     >>> for _ in range(3):
     ...     margin.add_late(paused=False)
     >>> round(margin.value, 3)
-    1.511
+    1.498
     """
 
     __slots__ = ("_debt", "_share", "beyond", "late", "paused", "value")

@@ -56,7 +56,7 @@ def test_a_flight_says_what_the_margin_was(tmp_path: Path) -> None:
                 watched.margin.add_in_time()
     page = flight_page(load_flight(tmp_path / "node.flight"), "node.flight")
 
-    assert "The margin was 1.00 to 1.28, and 1.28 at the end." in page.findings
+    assert "The margin was 1.00 to 1.04, and 1.04 at the end." in page.findings
 
 
 def test_a_flight_without_late_answers_says_so(tmp_path: Path) -> None:

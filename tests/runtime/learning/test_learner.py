@@ -16,6 +16,7 @@ from polydom_runtime.learning.experience import LEAST_SLACK_NS
 from polydom_runtime.learning.learned_times import Changes, LearnedTimes, Unit
 from polydom_runtime.learning.learner import (
     BETWEEN_PLANS,
+    KEPT_NS,
     PLANS_AT_ONCE,
     REMEMBERED,
     REST,
@@ -416,7 +417,7 @@ def test_slices_that_take_longer_than_the_slack_are_rare() -> None:
 def test_answers_wait_for_slack() -> None:
     clock = ManualClock()
     ours, answers = learner(FakeWork(clock)), deque([MOVED] * 10)
-    ours.use(0.9e-9 * LEAST_SLACK_NS, answers, None)
+    ours.use(0.9e-9 * KEPT_NS, answers, None)
     waited = len(answers)
     ours.use(1e-3, answers, None)
 

@@ -103,10 +103,40 @@ RUNTIME_FAULTS = (
         "change = Change(row.factor, row.offset)",
     ),
     Fault(
+        "a model that was never seen follows what features share, and not what models do",
+        f"{PACKAGE}/learning/learned_times.py",
+        "ends = [h for u, h in here.items() if isinstance(u, int)] if is_end else []",
+        "ends: list[UnitHistory] = []",
+    ),
+    Fault(
+        "the reserve of code that became colder is multiplied as its usual time is",
+        f"{PACKAGE}/learning/learned_times.py",
+        "spread = math.sqrt(change.factor)",
+        "spread = change.factor",
+    ),
+    Fault(
+        "slack is used at once after a pause too, when other processes want the processor",
+        f"{PACKAGE}/learning/experience.py",
+        "self.is_slow |= not paused  # work",
+        "self.is_slow = True  # work",
+    ),
+    Fault(
+        "workers take from a process without them what the begin and the end of answers take",
+        f"{PACKAGE}/learning/learned_file.py",
+        "if is_alike or row.unit in units)",
+        "if True)",
+    ),
+    Fault(
+        "one late answer raises the margin as much as each further one",
+        f"{PACKAGE}/learning/margin.py",
+        "MOST ** (max(self._debt, 0.0) / DEBT) ** 2",
+        "MOST ** (max(self._debt, 0.0) / DEBT)",
+    ),
+    Fault(
         "a late answer that the largest margin is too near for to raise it by a step counts as any other",
         f"{PACKAGE}/learning/margin.py",
-        "self.beyond += lost or raised > MOST",
-        "self.beyond += lost or self.value >= MOST",
+        "self.beyond += lost or raised > DEBT",
+        "self.beyond += lost or self._debt >= DEBT",
     ),
     Fault(
         "the wanted accuracy is reached in the easiest regime only",

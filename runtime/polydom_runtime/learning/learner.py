@@ -58,13 +58,13 @@ class LearnerWork(Protocol):
 class Learner:
     """Learns the times of a node in its slack, tries what no plan uses, and lays out plans for what it learned.
 
-    A unit is tried on a kept item, outside of answers: a feature with its step, or a model. All of this is work for the
-    thread that answers; it ends before the next item comes.
+    A unit is tried on the last item, outside of answers: a feature with its step, or a model. All of this is work for
+    the thread that answers; it ends before the next item comes.
 
     `names`: those of the features. `work`: does what is decided here. `times`: what was learned. `n_plans`, `n_tried`:
     how many plans were laid out and units tried. `longest_slice_ns`: the longest work on a plan without a look at the
-    clock, in processor time. `alarm`: tells of units that moved far.
-    `since`: when it began, in seconds after the epoch.
+    clock, in processor time. `alarm`: tells of units that moved far. `since`: when it began, in
+    seconds after the epoch.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Learner:
         self._busy_ns: Callable[[], int] = time.thread_time_ns if clock is hardware_clock else clock
         self.times, self._names, self._does, self._clock = times, names, work, clock
         self.n_plans = self.n_tried = self.longest_slice_ns = 0
-        self.planned = planned or {}
+        self.planned = {} if planned is None else planned  # plans that are made later may still be noted in it
         self.alarm, self.since = Alarm(times), time.time()
         self._laid_out: dict[Regime, deque[int]] = {r: deque(maxlen=REMEMBERED) for r in REGIMES}
         self._work: Iterator[None] | None = None

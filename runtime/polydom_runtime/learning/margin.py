@@ -2,9 +2,9 @@
 
 This is adaptive conformal control (Gibbs and Candès 2021) of a debt, counted in late answers. Each late answer raises
 it by 1 - share, each answer in time lowers it by share, within bounds. Below zero it is what was saved: late answers
-that are no more than promised cost nothing. Above zero the margin grows with its square, so that one late answer too
-many costs little, and a row of them much. So among any T answers in a row at most share · T + DEBT + SAVED are late,
-whatever the times do, except those that are late where the upper bound leaves less than a step.
+that are no more than promised cost nothing. Above zero the logarithm of the margin grows with its square, so that one
+late answer too many costs little, and a row of them much. So among any T answers in a row at most share · T + DEBT +
+SAVED are late, whatever the times do, except those that are late where the upper bound leaves less than a step.
 
 A pause makes an answer late whatever was planned. It is counted apart, and does not move the margin.
 """

@@ -352,7 +352,7 @@ class SupervisedPredictor:
         return None if reply is None or reply.answer is None else reply.answer.accuracy
 
     def _took_ns(self, unit: "Unit", item: Any) -> int | None:
-        """Let a worker try a unit on a kept item; return how long it took, None if it failed or took all slack."""
+        """Let a worker try a unit on an item; return how long it took, None if it failed or took all slack."""
         reply = self._reply_beside(item, self._slack_end, unit)
         return None if reply is None else reply.took_ns
 

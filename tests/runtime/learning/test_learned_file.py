@@ -131,6 +131,19 @@ def test_bundle_of_other_features_takes_nothing(bundle: Bundle) -> None:
         assert Recalled(learned, new, LearnedTimes(new, 200 * US)).times.histories == {}
 
 
+def test_plan_that_is_made_later_is_known_to_have_what_was_learned(bundle: Bundle, world: World) -> None:
+    """That of rehearsals is made at the first one; else it would be laid out anew."""
+    rows = (LearnedRow("rehearsed", "ends", 4.0, 0.0, 40, 330 * US),)
+    predictor = Predictor(bundle, world.space, learned=learned_of(bundle, rows=rows), seams=Seams(clock=world.clock))
+    predictor.predict_one(np.ones(4))
+    predictor.use_slack(0.005)
+    world.clock.advance(seconds=0.01)
+    predictor.rehearse()
+
+    assert predictor._experience.learner is not None
+    assert predictor._experience.learner.planned["rehearsed"]["ends"].factor == pytest.approx(4.0)
+
+
 def test_workers_take_only_what_features_take_from_a_process_without_them_and_the_reverse(bundle: Bundle) -> None:
     """A hand-over to a worker is a part of the beginning and the end of its answers, and so of its models."""
 

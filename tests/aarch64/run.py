@@ -69,7 +69,7 @@ DESELECTED = {
         (
             "tests/runtime/test_planted.py::test_file_of_another_user_is_not_used_in_a_shared_folder",
             "tests/runtime/test_planted.py::test_link_of_another_user_is_not_followed",
-            "tests/runtime/trust/test_keys.py::test_a_file_that_another_user_may_have_put_there_is_refused",
+            "tests/runtime/trust/test_keys.py::test_a_file_of_another_user_is_refused",
         ),
         "the userland has no other user",
     ),

@@ -11,7 +11,7 @@ from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import write_file
 from polydom_runtime.trust.envelope import Signature, to_sign
-from polydom_runtime.trust.keys import TrustedKey, check_installed, key_id
+from polydom_runtime.trust.keys import TrustedKey, check_installed, check_owner, key_id
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -45,8 +45,8 @@ class SigningKey:
         Raises
         ------
         SignatureError
-            If the file cannot be read, other users may read it, it holds no private Ed25519 key, or the passphrase is
-            missing or wrong; also if ``cryptography`` is not installed.
+            If the file cannot be read, other users may read it or own it, it holds no private Ed25519 key, or the
+            passphrase is missing or wrong; also if ``cryptography`` is not installed.
         """
         check_installed(EXTRA)
         from cryptography.exceptions import UnsupportedAlgorithm
@@ -123,8 +123,10 @@ def _write_new(file: Path, content: bytes, mode: int) -> None:
 
 def _private(file: Path) -> bytes:
     try:
-        with open(file, "rb") as stream:
-            pem, mode = stream.read(MAX_KEY_BYTES), os.fstat(stream.fileno()).st_mode
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+            status = os.fstat(stream.fileno())
+            check_owner(file, status, "its owner can sign, too")
+            pem, mode = stream.read(MAX_KEY_BYTES), status.st_mode
     except OSError as e:
         raise _bad(file, str(e.strerror)) from e
     if b"PRIVATE" in pem and mode & (stat.S_IRWXG | stat.S_IRWXO):  # a public key, named by mistake, needs other advice

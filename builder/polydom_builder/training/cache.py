@@ -3,13 +3,15 @@
 import hashlib
 import inspect
 import io
+import os
+import stat
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgpack
 import numpy as np
@@ -56,14 +58,19 @@ class Cached:
         bound = inspect.signature(self.function).bind(*arguments, **named).arguments
         key = {name: value for name, value in bound.items() if name not in self.ignore}
         file = file_of(self.folder, self.function.__name__.strip("_"), self._code, key)
-        with suppress(OSError, ValueError):  # not there, cut off or damaged: computed again
-            return read(file)
+        with suppress(Exception):  # not there, cut off, damaged or of another kind: computed again
+            if is_of(found := read(file), self._kind):
+                return found
         result = self.function(*arguments, **named)
         try:
             write(file, result)
         except OSError as e:  # such as a full disk
             warnings.warn(f"{self.folder} must be writable, to keep results. {e}. They are not kept.", stacklevel=2)
         return result
+
+    @cached_property
+    def _kind(self) -> Any:
+        return get_type_hints(self.function).get("return", Any)
 
     @cached_property
     def _code(self) -> str:
@@ -76,9 +83,29 @@ def file_of(folder: Path, name: str, *key: Any) -> Path:
     return folder / "polydom" / name / digest[:2] / digest
 
 
+def is_of(value: Any, kind: Any) -> bool:
+    """Tell whether a value that was read is of the kind that a function states for its result."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is tuple:
+        return isinstance(value, list) and len(value) == len(inner) and all(map(is_of, value, inner))
+    if origin is list:
+        return isinstance(value, list) and all(is_of(each, inner[0]) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(is_of(k, inner[0]) and is_of(v, inner[1]) for k, v in value.items())
+    if origin is np.ndarray:
+        numbers = get_args(inner[1])[0]
+        return isinstance(value, np.ndarray) and (numbers is Any or np.issubdtype(value.dtype, numbers))
+    return kind is Any or not isinstance(kind, type) or isinstance(value, int | float if kind is float else kind)
+
+
 def read(file: Path) -> Any:
-    """Read a result; `ValueError` if the file is damaged."""
-    data = file.read_bytes()
+    """Read a result; an exception of any kind if it is not one that `write` wrote, or any user may write to it."""
+    # A pipe in its place would be waited for.
+    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW)) as stream:
+        mode = os.fstat(stream.fileno()).st_mode
+        if not stat.S_ISREG(mode) or mode & stat.S_IWOTH:
+            raise ValueError(f"{file} must be a file to which not every user may write.")
+        data = stream.read()
     if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
         raise ValueError(f"{file} must begin with the SHA-256 of its rest.")
     return msgpack.unpackb(data[DIGEST_BYTES:], strict_map_key=False, ext_hook=_array)
@@ -87,8 +114,26 @@ def read(file: Path) -> Any:
 def write(file: Path, value: Any) -> None:
     """Write a result; whoever reads the file meanwhile finds the whole result or none."""
     content = msgpack.packb(value, default=_extension)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     replace_file(file, hashlib.sha256(content).digest() + content, sync=False)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of a cache, and those above it, in which other users may not write, whatever the umask says."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.exists():
+            path.mkdir(mode=0o775, exist_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Check that not every user may write to a cache, which would be a way to choose its results.
+
+    Raises `PermissionError` that names the folder.
+    """
+    kept = folder / "polydom"
+    for path in (folder, kept, *kept.glob("*/"), *kept.glob("*/*/")):
+        if path.is_dir() and path.stat().st_mode & stat.S_IWOTH:
+            raise PermissionError(f"Any user may write to {path}")
 
 
 def _extension(value: Any) -> Any:
@@ -104,4 +149,4 @@ def _extension(value: Any) -> Any:
 def _array(code: int, data: bytes) -> Any:
     if code != ARRAY_TYPE:
         raise ValueError(f"extension type {code}")
-    return np.load(io.BytesIO(data), allow_pickle=False)
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)

@@ -9,9 +9,13 @@ from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.findings import Finding
 
+from .succession import check_device, stated_in
+
 
 def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: FeatureSpace | None = None) -> list[Finding]:
     """Return the doctor's warnings about a bundle on this machine; `UpdateError` if it cannot work here."""
+    assert bundle.path is not None
+    check_device(stated_in(bundle.path), board)
     models = check_bundle(bundle, found)
     others = [
         check_free_memory(board, [model.size_bytes for model in bundle.models]),

@@ -4,6 +4,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import astuple
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
@@ -15,7 +17,7 @@ from polydom_runtime.bundles.model_entry import MODEL_FOLDER
 from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.causes import raised, report
 from polydom_runtime.clock import Clock, hardware_clock
-from polydom_runtime.exceptions import BundleFormatError, PolyDomError
+from polydom_runtime.exceptions import BundleFormatError, PolyDomError, UpdateError
 from polydom_runtime.learning.learned_file import Learned  # here, since it would take too long between two items
 from polydom_runtime.learning.margin import Margin
 from polydom_runtime.prediction import AnyPredictor, Learning, Policy, Prediction
@@ -24,6 +26,7 @@ from polydom_runtime.stages import Trace
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 from .background import Background, Pace
+from .on_trial import OnTrial, begin, note, on_trial, root_of, take_back
 from .trial import AnswerCounts, Trial
 
 if TYPE_CHECKING:
@@ -56,11 +59,12 @@ def _of_current(name: str) -> Any:
 
 
 class FollowingPredictor:
-    """Answers by the bundle that a folder holds now, item by item. For one thread at a time.
+    """Answers by the bundle that a folder holds now, item by item. For one caller at a time.
 
     When the folder holds another bundle, a second thread makes a predictor for it. Between two items, in the loop's
     spare time, this rehearses and takes over: `on_slack` must be called there, as `Monitor` does. If it cannot be made,
-    the running one stays. If its first answers are late, or fail, too often, the one before takes over again.
+    the running one stays. If its first answers are late, or fail, too often, the one before takes over again; also if
+    it is a release that has ended the process too often (see `on_trial`).
 
     Parameters
     ----------
@@ -77,7 +81,8 @@ class FollowingPredictor:
     on_change : callable
         Called with the predictor that has taken over, between two items.
     on_sent_back : callable
-        Called with the SHA-256 of a bundle that was sent back, in the second thread: to put the folder back, too.
+        Called with the SHA-256 of a bundle that was sent back and of the one that answers instead, in the second
+        thread: to put the folder back, too.
     clock : Clock
     pace : Pace, optional
         The pace of the second thread.
@@ -108,7 +113,7 @@ class FollowingPredictor:
         *,
         trial: int = 1000,
         on_change: Callable[[Single], object] = lambda _: None,
-        on_sent_back: Callable[[str], object] = lambda _: None,
+        on_sent_back: Callable[[str, str], object] = lambda *_: None,
         clock: Clock = hardware_clock,
         pace: Pace | None = None,
     ) -> None:
@@ -123,14 +128,27 @@ class FollowingPredictor:
         self._seen = self._identity() if self._holds(predictor) else None  # it may have changed since the first load
         self._due_ns = 0
         self._room_s = 3.0 * self.deadline + 0.002  # a rehearsal takes less than two answers
-        self._ready: Single | None = None
+        self._ready: tuple[Single, OnTrial | None] | None = None
         self._waited = 0
         self._trial: Trial | None = None
         self._before: tuple[Single, AnswerCounts] | None = None
+        self._root = root_of(folder)
+        self._known = on_trial(self._root).get(predictor.bundle.sha256) if self._root and trial else None
         self._is_loading = self._goes_back = False
         self._lock = Lock()  # of `reloads`
         self._counts, self._restarts = Counter[str](), 0
         self._background = Background(self._pace)
+        if not trial:
+            self._proved(predictor.bundle.sha256)
+
+    def resume_trial(self, before: Single | None) -> None:
+        """Go on with the trial of the first predictor, if its release is on trial; call it before the first item.
+
+        `before`: the one to go back to. Without one, the release proves itself, and is never sent back.
+        """
+        if self._known is not None:
+            self._before = None if before is None else (before, AnswerCounts(*self._known.before))
+            self._begin(self.current, self._before or (self.current, AnswerCounts()))
 
     def look(self) -> None:
         """Load the bundle that the folder holds now, unless it is the running one. May be called by signal handlers."""
@@ -155,11 +173,11 @@ class FollowingPredictor:
         if self._ready is not None:
             self._waited += 1
             if seconds_left >= self._room_s or self._waited > PATIENCE:
-                self._take_over(self._ready)
+                self._take_over(*self._ready)
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item, as the current predictor does."""
-        answer = self.current.predict_one(item, arrived_ns)
+        answer = self.current.predict_one(item, arrived_ns=arrived_ns)
         self.record.add(answer)
         return answer
 
@@ -170,7 +188,9 @@ class FollowingPredictor:
         return found
 
     def warm_up(self, item: Any) -> object:
-        """As the current predictor."""
+        """As the current predictor; a bundle to go back to is warmed up, too."""
+        if self._before is not None:
+            self._before[0].warm_up(item)
         return self.current.warm_up(item)
 
     def rehearse(self) -> None:
@@ -201,10 +221,16 @@ class FollowingPredictor:
         if (expect := getattr(self.current, "expect_slowdown", None)) is not None:
             expect(at_least)
 
+    def leave(self) -> None:
+        """Let the trial go on in the next process: this one came to a good end, so that its start does not count."""
+        if self._trial is not None and self._known is not None and self._root is not None:
+            with suppress(UpdateError):
+                take_back(self._root, self.current.bundle.sha256, self._known, astuple(self.record))
+
     def close(self) -> None:
         """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process."""
         self._background.close(CLOSE_S)
-        for predictor in (self.current, self._ready, self._before and self._before[0]):
+        for predictor in (self.current, self._ready and self._ready[0], self._before and self._before[0]):
             _close(predictor)
 
     def supervised(self) -> tuple[Counter[str], int]:
@@ -219,40 +245,56 @@ class FollowingPredictor:
             return index.st_dev, index.st_ino, index.st_mtime_ns, models.st_ino, models.st_mtime_ns
         return None
 
-    def _take_over(self, new: Single) -> None:
+    def _take_over(self, new: Single, known: OnTrial | None) -> None:
         self._ready, self._waited = None, 0
         old, record = self.current, self.record
         with suppress(Exception):  # a rehearsal only
             new.keep_items_of(old)
             new.rehearse()
-        self.current, self.record = new, AnswerCounts()
+        self.current, self._known = new, known
         self._count("taken")
         # One that is taken over during a trial has the bundle before the trial to go back to.
         before, done = (self._before, old) if self._before is not None else ((old, record), None)
         if self._trial_items:
-            self._before, self._trial = before, Trial(new, before[1], self._trial_items, self.record)
+            self._before = before if known is None else (before[0], AnswerCounts(*known.before))
+            self._begin(new, self._before)
         else:
-            done = old
+            done, self.record = old, AnswerCounts()
+            self._proved(new.bundle.sha256)
         if done is not None:
             self._background.do(lambda: self._retire(done))
         self.on_change(new)
 
+    def _begin(self, new: Single, before: tuple[Single, AnswerCounts]) -> None:
+        """Begin the trial of a predictor, or go on with that of an earlier process."""
+        self.record = AnswerCounts(*self._known.answers) if self._known is not None else AnswerCounts()
+        self._trial = Trial(new, before, self._trial_items, self.record)
+
     def _judge(self, trial: Trial) -> None:
         """End a trial: keep the new predictor, or let the one before take over again."""
-        failure = trial.failure
-        if self._before is None or not (failure or self._goes_back or trial.is_over):
+        back, new = self._before, self.current
+        failure = trial.failure if back is not None else ""
+        goes_back = back is not None and (failure != "" or self._goes_back)
+        if not (goes_back or trial.is_over):
             return
-        (old, record), done = self._before, self._before[0]
         self._before = self._trial = None
-        if failure or self._goes_back:
-            done, self.current, self.record = self.current, old, record
-            self.on_change(old)
-        if failure:
-            digest = done.bundle.sha256
-            self._failed("sent_back", f"{digest[:12]}: {failure}. The bundle before answers again")
-            self._background.do(lambda: self._on_sent_back(digest))
         self._goes_back = False
-        self._background.do(lambda: self._retire(done))
+        done = back[0] if back is not None else None
+        if goes_back and back is not None:
+            done, (self.current, self.record) = new, back
+            self.on_change(self.current)
+        else:
+            self._proved(new.bundle.sha256)
+        if failure:
+            self._failed("sent_back", f"{new.bundle.sha256[:12]}: {failure}. The bundle before answers again")
+            self._background.do(partial(self._on_sent_back, new.bundle.sha256, self.current.bundle.sha256))
+        if done is not None:
+            self._background.do(lambda: self._retire(done))
+
+    def _proved(self, digest: str) -> None:
+        """Let a release stay."""
+        if (root := self._root) is not None:
+            self._background.do(lambda: note(root, digest, None))
 
     def _failed(self, what: str, error: str) -> None:
         self._count(what, error)
@@ -269,15 +311,38 @@ class FollowingPredictor:
             if before is not None and self._holds(before[0]):  # somebody rolled back during the trial
                 self._goes_back = True
             elif not self._holds(self.current):
-                new = self._make(learned)
+                known, new = self._made(learned)
             if new is not None and new.bundle.sha256 == self.current.bundle.sha256:
                 _close(new)
                 new = None
-            self._ready = new
+            self._ready = None if new is None else (new, known)
         except Exception as e:
             self._failed("refused", str(e) if isinstance(e, PolyDomError) else raised(e))
         finally:
             self._is_loading = False
+
+    def _made(self, learned: Learned | None) -> tuple[OnTrial | None, Single]:
+        """Make the next predictor. If it is of a release on trial, its start is counted before it can end the process.
+
+        One that is refused has ended nothing.
+        """
+        if self._root is None or not self._trial_items:
+            return None, self._make(learned)
+        digest, known = begin(self._root, astuple(self._before[1] if self._before is not None else self.record))
+        if known is None:
+            return None, self._make(learned)
+        if known.failure:
+            self._on_sent_back(digest, self.current.bundle.sha256)
+            raise UpdateError(f"{digest[:12]}: {known.failure}. Install another bundle, or correct the cause.")
+        try:
+            new = self._make(learned)
+            if digest != new.bundle.sha256:
+                _close(new)
+                raise UpdateError(f"{digest} was replaced meanwhile. It is looked at again.")
+        except Exception:
+            take_back(self._root, digest, known, known.answers)
+            raise
+        return known, new
 
     def _holds(self, predictor: Single) -> bool:
         with suppress(BundleFormatError):

@@ -1,7 +1,8 @@
 """The releases of a node: whole bundles in a folder, one of which is the current one.
 
 In the folder ``ROOT`` a release is ``releases/DIGEST``, with the SHA-256 of the bundle's index as its name, and
-``current`` is a relative symbolic link to one of them. ``history`` has the digests in the order of their installs.
+``current`` is a relative symbolic link to one of them. ``history`` has the digests in the order of their installs,
+``trials`` those that have not proved themselves yet (see `on_trial`).
 """
 
 import errno
@@ -19,11 +20,11 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import PolyDomError, UpdateError
 from polydom_runtime.files import followed, open_kept, replace_file, sync_folder
 
-RELEASES, CURRENT, HISTORY, LOCK = "releases", "current", "history", "lock"
+RELEASES, CURRENT, HISTORY, TRIALS, LOCK = "releases", "current", "history", "trials", "lock"
 NEW_LINK = f".{CURRENT}.part"
 
-MAX_HISTORY_BYTES = 16 << 20
-"""The bytes of 250,000 installs; no more is read."""
+MAX_LIST_BYTES = 16 << 20
+"""The bytes of 250,000 installs in the history; no more is read."""
 
 Loader = Callable[[Path], Bundle]
 """Reads a bundle, with a `PolyDomError` if it is not sound or not to be trusted."""
@@ -61,7 +62,7 @@ def current_release(root: str | os.PathLike[str]) -> CurrentRelease:
     except OSError as e:
         raise _no_release(link, str(e.strerror)) from e
     folder, _, digest = target.rpartition("/")
-    if folder != RELEASES or not _DIGEST.fullmatch(digest):
+    if folder != RELEASES or not is_digest(digest):
         raise _no_release(link, target)
     return CurrentRelease(digest, release_path(root, digest))
 
@@ -85,20 +86,31 @@ def release_path(root: str | os.PathLike[str], digest: str) -> Path:
 
 def digests(root: Path) -> list[str]:
     """Return the digests of all releases on the disk, the newest copy first."""
-    found = [entry for entry in os.scandir(root / RELEASES) if _DIGEST.fullmatch(entry.name)]
+    found = [entry for entry in os.scandir(root / RELEASES) if is_digest(entry.name)]
     copied = {entry.name: entry.stat(follow_symlinks=False).st_mtime_ns for entry in found}
     return sorted(copied, key=lambda digest: (-copied[digest], digest))
 
 
 def history(root: Path) -> list[str]:
     """Return the digests of releases in the order of their installs; none if the file is missing or damaged."""
+    words = (word for line in words_of_lines(root / HISTORY) for word in line)
+    return list(dict.fromkeys(filter(is_digest, words)))
+
+
+def words_of_lines(file: Path) -> list[list[str]]:
+    """Return the words of the lines of a list in the folder of releases; none if it is missing."""
     try:
         # A pipe in its place would be waited for.
-        with open(root / HISTORY, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NONBLOCK)) as stream:
-            words = (stream.read(MAX_HISTORY_BYTES) or b"").decode(errors="replace").split()
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+            lines = (stream.read(MAX_LIST_BYTES) or b"").decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []
-    return list(dict.fromkeys(filter(_DIGEST.fullmatch, words)))
+    return [words for line in lines if (words := line.split())]
+
+
+def is_digest(word: str) -> bool:
+    """Tell whether a word is a digest in hexadecimal, as releases are named."""
+    return _DIGEST.fullmatch(word) is not None
 
 
 def up_to_current(root: Path) -> list[str]:
@@ -145,17 +157,20 @@ def _release(root: Path, digest: str, load: Loader) -> Release:
 
 
 @contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Let no other process change the releases during the block. The system takes the lock back if this one dies."""
+def locked(root: Path, *, wait: bool = False) -> Iterator[None]:
+    """Let no other process change the releases during the block. The system takes the lock back if this one dies.
+
+    If another one does, `UpdateError`, or `wait` until it has ended.
+    """
     try:
-        for link in (root / name for name in (RELEASES, HISTORY, LOCK)):
+        for link in (root / name for name in (RELEASES, HISTORY, TRIALS, LOCK)):
             if link.is_symlink():
                 followed(link)  # which says if it is somebody else's
                 raise OSError(errno.ELOOP, "It must be no link, which would lead out of the folder", str(link))
         # Not for writing, so that a service can roll back releases that the superuser has installed.
         descriptor = open_kept(root / LOCK, os.O_RDONLY | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             yield
         finally:
             os.close(descriptor)

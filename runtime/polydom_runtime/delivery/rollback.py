@@ -7,6 +7,7 @@ from typing import NamedTuple
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import UpdateError
 
+from .on_trial import on_trial, put_on_trial
 from .releases import Loader, current_digest, digests, fault, history, locked, release_path, switch, up_to_current
 
 SHORTEST = 4
@@ -26,7 +27,8 @@ def roll_back(
     """Make an earlier release the current one: one further back at each call, in the order of installs.
 
     Damaged releases are passed over. `to`: the first characters of the digest of another release, which may be a later
-    one. If the current release is not `expected`, such as the bundle that failed, nothing is changed.
+    one. If the current release is not `expected`, such as the bundle that failed, nothing is changed. A release that
+    has not proved itself begins its trial anew.
     """
     root = Path(root)
     with locked(root):
@@ -38,6 +40,8 @@ def roll_back(
         for digest in names:
             if not (found := fault(release_path(root, digest), digest, load)):
                 known = history(root)
+                if digest in on_trial(root):
+                    put_on_trial(root, digest)
                 switch(root, digest, known if digest in known else [*up_to_current(root), digest])
                 return RolledBack(digest, faults)
             faults[digest] = found

@@ -34,14 +34,18 @@ class AnswerCounts:
 class Trial:
     """The trial of a new predictor over its first `items` answers, which are added to its `record` elsewhere.
 
-    It may be late as often as its bundle promises, and be late and fail as often as the one before.
+    It may be late as often as both it and the one `before` expect, and be late and fail as often as the one before was
+    and did: a bundle cannot allow itself more than is usual on the node.
     """
 
-    def __init__(self, predictor: AnyPredictor, before: AnswerCounts, items: int, record: AnswerCounts) -> None:
+    def __init__(
+        self, predictor: AnyPredictor, before: tuple[AnyPredictor, AnswerCounts], items: int, record: AnswerCounts
+    ) -> None:
         self._items, self._record = items, record
-        late = max(_promised(predictor), _share(before.late, before.items))
+        old, counts = before
+        late = max(min(_expected(predictor), _expected(old)), _share(counts.late, counts.items))
         self.most_late = _most(items, late)
-        self.most_failed = _most(items, _share(before.failed, before.items))
+        self.most_failed = _most(items, _share(counts.failed, counts.items))
 
     @property
     def is_over(self) -> bool:
@@ -60,8 +64,8 @@ class Trial:
         return ""
 
 
-def _promised(predictor: AnyPredictor) -> float:
-    """Return the share of late answers that the bundle promises for the nearest deadline; 0 if there is none."""
+def _expected(predictor: AnyPredictor) -> float:
+    """Return the share of late answers that the bundle expects for the nearest deadline; 0 if there is none."""
     times = predictor.bundle.times
     nearest = min(times.outlook, key=lambda o: abs(o.deadline - predictor.deadline), default=None)
     return nearest.late if nearest is not None else 0.0

@@ -1,6 +1,7 @@
 """The envelope of a signature, ``signature.json``: a DSSE envelope in one spelling only."""
 
 import json
+import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +11,12 @@ from polydom_runtime.exceptions import SignatureError
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
 MAX_SIGNATURE_BYTES, MAX_SIGNATURES = 4 << 20, 16
+
+_SPELLING = re.compile(
+    rb'\{\n "payloadType": "[a-z/.+-]+",\n "payload": "([A-Za-z0-9+/=]*)",'
+    rb'\n "signatures": \[\n([^\]]{1,10000}) \]\n\}\n'
+)
+_SIGNATURE = re.compile(rb'"keyid": "((?:[0-9a-f]{2})*)",\s+"sig": "([A-Za-z0-9+/=]*)"')
 
 SIGN_AGAIN = "Copy the bundle again, or sign it again with `polydom sign`."
 
@@ -46,26 +53,26 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_envelope(data: bytes) -> Envelope:
-    """Read a ``signature.json``, for which nobody vouches yet: only the spelling that `encode_envelope` writes."""
+    """Read a ``signature.json``, for which nobody vouches yet: only the spelling that `encode_envelope` writes.
+
+    So no other JSON is ever parsed, which could take much more memory than bytes.
+    """
     if len(data) > MAX_SIGNATURE_BYTES:
         raise SignatureError(
             f"signature.json must have at most {MAX_SIGNATURE_BYTES} bytes. Got {len(data)}. {SIGN_AGAIN}"
         )
-    try:
-        document = json.loads(data)
-        signatures = tuple(
-            Signature(bytes.fromhex(entry["keyid"]).hex(), b64decode(entry["sig"])) for entry in document["signatures"]
-        )
-        envelope = Envelope(b64decode(document["payload"]), signatures)
-        sound = encode_envelope(envelope) == data
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of any other JSON
-        sound = False
-    if not sound or not 1 <= len(envelope.signatures) <= MAX_SIGNATURES:
-        raise SignatureError(
-            f"signature.json must be as `polydom sign` writes it, with 1 to {MAX_SIGNATURES} signatures. "
-            f"Got something else. {SIGN_AGAIN}"
-        )
-    return envelope
+    if (found := _SPELLING.fullmatch(data)) is not None:
+        try:
+            signatures = (Signature(keyid.decode(), b64decode(sig)) for keyid, sig in _SIGNATURE.findall(found[2]))
+            envelope = Envelope(b64decode(found[1]), tuple(signatures))
+            if 1 <= len(envelope.signatures) <= MAX_SIGNATURES and encode_envelope(envelope) == data:
+                return envelope
+        except ValueError:  # base64 of a wrong length
+            pass
+    raise SignatureError(
+        f"signature.json must be as `polydom sign` writes it, with 1 to {MAX_SIGNATURES} signatures. "
+        f"Got something else. {SIGN_AGAIN}"
+    )
 
 
 def _text(data: bytes) -> str:

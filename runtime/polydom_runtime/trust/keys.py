@@ -103,17 +103,18 @@ def _keys_of(file: Path) -> list[TrustedKey]:
 
 def _text_of(file: Path) -> str:
     try:
-        with open(file, "rb") as stream:
+        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
             status = os.fstat(stream.fileno())
+            check_owner(file, status, "it says whom to trust")
             if may_be_planted(status, os.stat(file.resolve().parent)):
                 raise SignatureError(
-                    f"{file} must belong to this user or to root, since it says whom to trust. Any user may have put "
-                    "it there. Move it to a folder in which only its owner may write, and look at its keys."
+                    f"{file} must not be a second name of a file, since it says whom to trust, and any user may have "
+                    "put it there. Move it to a folder in which only its owner may write, and look at its keys."
                 )
-            if status.st_mode & stat.S_IWOTH:
+            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 raise SignatureError(
-                    f"Only its owner may write to {file}, since it says whom to trust. Any user may. "
-                    f"Change that with chmod o-w {file}."
+                    f"Only its owner may write to {file}, since it says whom to trust. Others may, too. "
+                    f"Change that with chmod go-w {file}."
                 )
             content = stream.read(MAX_KEYS_BYTES + 1)
     except OSError as e:
@@ -126,6 +127,17 @@ def _text_of(file: Path) -> str:
         return content.decode()
     except UnicodeDecodeError as e:
         raise _bad(file, "bytes that are no text") from e
+
+
+def check_owner(file: Path, status: os.stat_result, why: str) -> None:
+    """Check that a file of keys belongs to this user or to root, and is a file: nobody else decides what is in it."""
+    if not stat.S_ISREG(status.st_mode):
+        raise SignatureError(f"{file} must be a file of keys. It is something else. Give the path of the file.")
+    if status.st_uid not in (0, os.geteuid()):
+        raise SignatureError(
+            f"{file} must belong to this user or to root, since {why}. It belongs to user {status.st_uid}. Look at "
+            "what is in it, and change that with chown, or make a copy."
+        )
 
 
 def _words(file: Path, lines: str) -> Mapping[str, str]:

@@ -18,7 +18,7 @@ SERIALIZATION = {"method": "files", "hash_type": "sha256", "allow_symlinks": Fal
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-MAX_SIGNED_BYTES = 1 << 40
+MAX_SIGNED_BYTES, MAX_RELEASE = 1 << 40, (1 << 53) - 1
 
 
 class FileDigest(NamedTuple):
@@ -45,14 +45,22 @@ class Statement:
     """UTC, by the clock of the signer, in whole seconds."""
     expires: date | None = None
     """The last day on which the bundle may be loaded, in UTC."""
+    release: int | None = None
+    """A number that rises with each release under this name; None if the signer gives none."""
+    devices: tuple[str, ...] = ()
+    """Patterns of the devices that the bundle may be installed on; all if there are none."""
 
 
 def encode_statement(statement: Statement) -> bytes:
     """Return the payload of an envelope: JSON, with the files sorted by name."""
     files = sorted(statement.files.items())
-    annotations = {"signed_at": statement.signed_at.strftime(TIME_FORMAT)}
+    annotations: dict[str, Any] = {"signed_at": statement.signed_at.strftime(TIME_FORMAT)}
     if statement.expires is not None:
         annotations["expires"] = statement.expires.isoformat()
+    if statement.release is not None:
+        annotations["release"] = statement.release
+    if statement.devices:
+        annotations["devices"] = statement.devices
     whole = hashlib.sha256(b"".join(digest.sha256 for _, digest in files)).hexdigest()
     document = {
         "_type": STATEMENT,
@@ -81,6 +89,8 @@ def decode_statement(payload: bytes) -> Statement:
             files={resource["name"]: _digest(resource) for resource in predicate["resources"]},
             signed_at=datetime.strptime(annotations["signed_at"], TIME_FORMAT).replace(tzinfo=UTC),
             expires=None if expires is None else date.fromisoformat(expires),
+            release=checked_release(annotations.get("release")),
+            devices=tuple(map(_pattern, annotations.get("devices", ()))),
         )
         sound = encode_statement(statement) == payload
     except SignatureError:
@@ -102,6 +112,22 @@ def checked_name(name: object) -> str:
             f"Got {ascii(name)[:200]}. Give another one with --name."
         )
     return name
+
+
+def checked_release(release: object) -> int | None:
+    """Return the number of a release, if it is None or a whole number from 1 to `MAX_RELEASE`."""
+    if release is not None and (type(release) is not int or not 1 <= release <= MAX_RELEASE):
+        raise SignatureError(
+            f"The number of a release must be a whole number from 1 to {MAX_RELEASE}. Got {ascii(release)[:200]}. "
+            "Give another one with --release."
+        )
+    return release
+
+
+def _pattern(text: object) -> str:
+    if not isinstance(text, str):
+        raise ValueError(text)
+    return text
 
 
 def _digest(resource: Mapping[str, Any]) -> FileDigest:

@@ -29,10 +29,13 @@ class Signed:
     """UTC, by the clock of the signer."""
     expires: date | None
     """The last day on which the bundle may be loaded, in UTC."""
+    release: int | None = None
+    """A number that rises with each release under this name; None if the signer gave none."""
 
     def __str__(self) -> str:
         until = f", until {self.expires}" if self.expires else ""
-        return f"{self.name}, signed by {self.key} at {self.signed_at:%Y-%m-%d %H:%M} UTC{until}"
+        number = f" {self.release}" if self.release is not None else ""
+        return f"{self.name}{number}, signed by {self.key} at {self.signed_at:%Y-%m-%d %H:%M} UTC{until}"
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Trust:
             try:
                 self._check_day(f"the key {key.name}", key.expires, stated.signed_at)
                 if key.may_sign(stated.name):
-                    return Signed(stated.name, key.name, stated.signed_at, stated.expires), stated
+                    signed = Signed(stated.name, key.name, stated.signed_at, stated.expires, stated.release)
+                    return signed, stated
                 refusals.append(
                     f"The key {key.name} must sign only bundles named {key.bundles}. Got a signature of "
                     f"{stated.name}. Sign with another key, or change the line bundles: in the keys file."

@@ -16,7 +16,9 @@ from polydom_builder.__main__ import main
 from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import make_keys
 from polydom_runtime import BundleFormatError, SignatureError, Trust, load_bundle
+from polydom_runtime.delivery.succession import stated_in
 from tests.runtime.conftest import make_bundle, write
+from tests.runtime.test_planted import give_away
 
 NOW = datetime(2026, 6, 1, 12, 30, 15, 999, tzinfo=UTC)
 
@@ -113,9 +115,24 @@ def main_or_raise(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         raise SignatureError(capsys.readouterr().err)
 
 
-def test_add_signs_nothing_new(small: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sign", str(small), "--key", str(key), "--add", "--name", "other"]) == 2
-    assert "--add must be without --name and --expires" in capsys.readouterr().err
+@pytest.mark.parametrize("more", [["--name", "other"], ["--release", "7"], ["--device", "*"]], ids=" ".join)
+def test_add_signs_nothing_new(more: list[str], small: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sign", str(small), "--key", str(key), "--add", *more]) == 2
+    assert "--add must be without --name, --release, --device and --expires" in capsys.readouterr().err
+
+
+def test_number_and_devices_of_a_release_are_signed(small: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sign", str(small), "--key", str(key), "--release", "7", "--device", "a*", "--device", "b"]) == 0
+    assert "signed 5 files as vibration-7 7." in capsys.readouterr().out
+
+    assert ((stated := stated_in(small)) and (stated.release, stated.devices)) == (7, ("a*", "b"))
+    assert sign_folder(small, SigningKey.from_file(key), devices="one").devices == ("one",)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1 << 53, True, 1.5])
+def test_number_of_a_release_must_be_a_whole_one(small: Path, key: Path, number: int) -> None:
+    with pytest.raises(SignatureError, match=r"whole number from 1 to .* Give another one with --release"):
+        sign_folder(small, SigningKey.from_file(key), release=number)
 
 
 def test_no_bundle_is_signed_that_is_not_sound(small: Path, key: Path) -> None:
@@ -251,6 +268,22 @@ def test_a_private_key_that_others_may_read_is_refused(key: Path) -> None:
     key.chmod(0o640)
 
     with pytest.raises(SignatureError, match="chmod 600"):
+        SigningKey.from_file(key)
+
+
+def test_a_private_key_of_another_user_is_refused(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_away(key, monkeypatch)
+
+    with pytest.raises(SignatureError, match=r"lab\.key must belong to this user or to root, .* chown"):
+        SigningKey.from_file(key)
+
+
+def test_a_pipe_is_no_private_key(key: Path) -> None:
+    """It was waited for."""
+    key.unlink()
+    os.mkfifo(key)
+
+    with pytest.raises(SignatureError, match="must be a file of keys"):
         SigningKey.from_file(key)
 
 

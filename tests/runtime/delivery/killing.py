@@ -1,7 +1,8 @@
 """Kills real installs at random instants: ``python -m tests.runtime.delivery.killing ROOT BUNDLE ...``.
 
-Two processes install the bundles in turn, until they are killed. Afterwards the current release must be sound, and
-another install must succeed. It is a program of its own, since it forks and a test may have threads.
+Two processes install the bundles in turn, until they are killed. Afterwards the current release must be sound and, but
+for the first one, known to be on trial, and another install must succeed. It is a program of its own, since it forks
+and a test may have threads.
 """
 
 import os
@@ -15,12 +16,13 @@ from pathlib import Path
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.delivery.install import install
+from polydom_runtime.delivery.on_trial import on_trial
 from polydom_runtime.delivery.rollback import roll_back
 from polydom_runtime.exceptions import UpdateError
 from tests.draws import draws
 from tests.runtime.delivery.nodes import current_in, rubbish
 
-KILLS = draws(8, 40)
+KILLS = draws(8, 200)
 
 
 def main(root: Path, folders: list[Path]) -> None:
@@ -33,11 +35,13 @@ def main(root: Path, folders: list[Path]) -> None:
         for child in children:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-        assert current_in(root) in {bundle.sha256 for bundle in bundles}
+        current = current_in(root)
+        assert current in {bundle.sha256 for bundle in bundles}
+        assert current == bundles[0].sha256 or current in on_trial(root)
         interrupted += rubbish(root) != []
         install(choose.choice(bundles), root)
         assert rubbish(root) == []
-    print(interrupted)
+    print(f"{KILLS} kills, {interrupted} of them in the middle of a change")
 
 
 def started(root: Path, bundles: list[Bundle]) -> int:

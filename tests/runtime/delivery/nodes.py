@@ -38,5 +38,5 @@ def damage(file: Path) -> None:
 
 def rubbish(root: Path) -> list[str]:
     """Return what is in a folder of releases and does not belong there."""
-    names = {p.name for p in root.iterdir()} - {"current", "releases", "history", "lock"}
+    names = {p.name for p in root.iterdir()} - {"current", "releases", "history", "trials", "lock"}
     return sorted(names) + sorted(p.name for p in (root / "releases").iterdir() if len(p.name) != 64)

@@ -13,6 +13,7 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.delivery.install import install
+from polydom_runtime.delivery.on_trial import on_trial
 from polydom_runtime.delivery.releases import releases
 from polydom_runtime.delivery.rollback import roll_back
 from polydom_runtime.exceptions import UpdateError
@@ -90,6 +91,8 @@ class Bench:
         allowed = {self.change.new, self.change.old}
         if (root / "current").exists() or None not in allowed:
             assert current_in(root) in {self.bundles[n].sha256 for n in allowed if n is not None}
+            if self.change.new == 2:
+                assert current_in(root) != self.bundles[2].sha256 or self.bundles[2].sha256 in on_trial(root)
         if (root / "releases").exists():
             damaged = [release.digest for release in releases(root) if release.fault]
             assert damaged in ([], [self.bundles[n].sha256 for n in [self.change.damaged] if n is not None])

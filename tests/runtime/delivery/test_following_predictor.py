@@ -55,7 +55,7 @@ class Node:
             self.folder,
             self.make_another,
             on_change=self.changes.append,
-            on_sent_back=self.sent_back.append,
+            on_sent_back=lambda failed, now: self.sent_back.append(failed),
             clock=self.world.clock,
             pace=Pace(0.0),
             **options,

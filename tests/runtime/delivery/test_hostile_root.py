@@ -28,11 +28,11 @@ def test_nothing_is_written_or_removed_behind_a_link(tmp_path: Path, bundles: li
     assert [leftover] == [*outside.iterdir()]
 
 
-@pytest.mark.parametrize("name", ["history", "lock"])
+@pytest.mark.parametrize("name", ["history", "trials", "lock"])
 def test_no_file_is_written_behind_a_link(tmp_path: Path, bundles: list[Bundle], name: str) -> None:
     """Such links come with a folder that was copied from elsewhere."""
     root = installed(tmp_path / "root", *bundles[:2])
-    (root / name).unlink()
+    (root / name).unlink(missing_ok=True)
     (root / name).symlink_to(outside := tmp_path / "outside")
 
     for change in (lambda: install(bundles[2], root), lambda: roll_back(root, to=bundles[0].sha256)):

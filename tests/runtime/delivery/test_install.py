@@ -9,6 +9,7 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.delivery.install import Installed, install
+from polydom_runtime.delivery.on_trial import note, on_trial
 from polydom_runtime.delivery.releases import current_release, digests, releases
 from polydom_runtime.exceptions import UpdateError
 from tests.runtime.delivery.nodes import bundle_number, current_in, damage, installed, rubbish
@@ -58,12 +59,17 @@ def test_damaged_release_is_repaired(tmp_path: Path, bundles: list[Bundle], harm
 
 
 def test_last_releases_stay_and_older_ones_go(tmp_path: Path, bundles: list[Bundle]) -> None:
+    """Only the first one has proved itself, and stays as the one that a failed trial leads back to."""
     root = installed(tmp_path / "root", *bundles[:3])
 
     done = install(bundles[3], root, keep=2)
 
-    assert {bundles[0].sha256, bundles[1].sha256} == set(done.removed)
-    assert {bundles[2].sha256, bundles[3].sha256} == set(digests(root))
+    assert (bundles[1].sha256,) == done.removed
+    assert {bundles[0].sha256, bundles[2].sha256, bundles[3].sha256} == set(digests(root))
+
+    for digest in on_trial(root):
+        note(root, digest, None)
+    assert {bundles[0].sha256, bundles[2].sha256} == set(install(bundles[4], root, keep=2).removed)
 
 
 def test_damaged_release_takes_no_place_of_a_sound_one(tmp_path: Path, bundles: list[Bundle]) -> None:

@@ -4,6 +4,7 @@ import gzip
 import io
 import tarfile
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ import pytest
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.delivery import packed
 from polydom_runtime.delivery.packed import unpack_tar, unpacked
-from polydom_runtime.exceptions import BundleFormatError, UpdateError
+from polydom_runtime.exceptions import BundleFormatError, SignatureError, UpdateError
+from polydom_runtime.trust.statement import FileDigest
+from tests.runtime.trust.signer import OWNER, STATEMENT, STRANGER, public, signature, trust_in
 
 Entry = tuple[str, bytes | None] | tarfile.TarInfo
 """A file with its content, a folder (None), or the header of anything else."""
@@ -183,3 +186,59 @@ def test_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         unpacked(tmp_path / "x.tar"),
     ):
         pass
+
+
+class Counting(io.BytesIO):
+    """Counts the bytes that are read."""
+
+    read_bytes = 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        self.read_bytes += len(data)
+        return data
+
+
+STATED = replace(STATEMENT, files={"index": FileDigest.of(bytes(1 << 22)), "more/0": FileDigest.of(b"x")})
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ((("b/signature.json", signature(STATED, STRANGER)),), "must be signed by a trusted key"),
+        ((), "There is no signature.json"),
+        ((("b/signature.json", b"[" * (1 << 22)),), "as `polydom sign` writes it"),
+        ((("b/signature.json", bytes(5 << 20)),), "must have at most"),
+        ((("b/signature.json", signature(STATED)), ("b/y", b"")), "not signed: 'y'"),
+        ((("b/signature.json", signature(replace(STATED, files={"index": STATED.files["index"]}))),), "not signed"),
+        (
+            (("b/signature.json", signature(replace(STATED, files={**STATED.files, "more/0": FileDigest.of(b"")}))),),
+            "more/0 must be the file that was signed",
+        ),
+    ],
+    ids=["stranger", "unsigned", "no JSON", "large", "one more file", "one file less", "another size"],
+)
+def test_before_the_signature_is_checked_only_headers_are_read(
+    entries: tuple[Entry, ...], why: str, tmp_path: Path
+) -> None:
+    """Nothing is unpacked. It was all unpacked first, up to 2 GiB."""
+    trust = trust_in(tmp_path, public(OWNER))
+    (tmp_path / "into").mkdir()
+    stream = Counting(tar(TOP, ("b/index", bytes(1 << 22)), ("b/more", None), ("b/more/0", b"x"), *entries))
+
+    with pytest.raises(SignatureError, match=why):
+        unpack_tar(stream, Path("sensor.tar"), tmp_path / "into", trust)
+    signature_bytes = sum(len(entry[1] or b"") for entry in entries[:1] if isinstance(entry, tuple))
+    assert stream.read_bytes <= min(signature_bytes + 8 * tarfile.BLOCKSIZE, packed.MAX_UNCHECKED_BYTES)
+    assert [*(tmp_path / "into").iterdir()] == []
+
+
+def test_tar_that_a_trusted_key_has_signed_is_unpacked(tmp_path: Path) -> None:
+    trust, into = trust_in(tmp_path, public(OWNER)), tmp_path / "into"
+    into.mkdir()
+    content = tar(
+        TOP, ("b/index", bytes(1 << 22)), ("b/more", None), ("b/more/0", b"x"), ("b/signature.json", signature(STATED))
+    )
+
+    assert into / "b" == unpack_tar(io.BytesIO(content), Path("sensor.tar"), into, trust)
+    assert (into / "b" / "more" / "0").read_bytes() == b"x"

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -34,6 +35,7 @@ def public(key: Ed25519PrivateKey, *lines: str) -> str:
 def trust_in(folder: Path, *keys: str, now: float = A_DAY_LATER) -> Trust:
     """Return the trust in some keys, after they were in a file."""
     (folder / "trusted.pub").write_text("\n".join(keys))
+    (folder / "trusted.pub").chmod(0o644)  # whatever the umask says
     return Trust.from_files([folder / "trusted.pub"], clock=lambda: now)
 
 
@@ -54,8 +56,8 @@ def digests_of(folder: Path) -> Mapping[str, FileDigest]:
     return {file.relative_to(folder).as_posix(): FileDigest.of(file.read_bytes()) for file in files}
 
 
-def sign(folder: Path, *keys: Ed25519PrivateKey, name: str = "vibration-7", expires: date | None = None) -> bytes:
-    """Sign a folder, and return the content of its ``signature.json``."""
-    content = signature(replace(STATEMENT, name=name, files=digests_of(folder), expires=expires), *keys)
+def sign(folder: Path, *keys: Ed25519PrivateKey, **stated: Any) -> bytes:
+    """Sign a folder, with other fields of the statement, and return the content of its ``signature.json``."""
+    content = signature(replace(STATEMENT, files=digests_of(folder), **stated), *keys)
     (folder / SIGNATURE_FILE).write_bytes(content)
     return content

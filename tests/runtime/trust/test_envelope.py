@@ -1,6 +1,7 @@
 """The envelope of a signature: what is signed, and that only one spelling of it is read."""
 
 import json
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -68,3 +69,16 @@ def test_any_other_spelling_is_refused(data: bytes) -> None:
 def test_an_envelope_that_is_too_large_is_refused_unread() -> None:
     with pytest.raises(SignatureError, match="must have at most 4194304 bytes"):
         decode_envelope(b"[" * (MAX_SIGNATURE_BYTES + 1))
+
+
+@pytest.mark.parametrize("start", [b"[", b'{"payload": [', b'{\n "payloadType": ['], ids=["list", "object", "type"])
+def test_json_of_another_spelling_is_not_parsed(start: bytes) -> None:
+    """It took 25 times as much memory as bytes, before any signature was checked."""
+    data = (start + b"[]," * (MAX_SIGNATURE_BYTES // 3))[: MAX_SIGNATURE_BYTES - 4] + b"1]}\n"
+    tracemalloc.start()
+    with pytest.raises(SignatureError, match="as `polydom sign` writes it"):
+        decode_envelope(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 4 * MAX_SIGNATURE_BYTES

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.trust.keys import key_id, load_keys
 from polydom_runtime.trust.trust import Trust, checked_trust
+from tests.runtime.test_planted import give_away
 from tests.runtime.trust.signer import OWNER, SUCCESSOR, public
 
 PRIVATE = OWNER.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -94,22 +95,38 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         load_keys([tmp_path / "keys"])
 
 
-def test_a_file_that_any_user_may_write_to_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", [0o646, 0o664, 0o666])
+def test_a_file_that_others_may_write_to_is_refused(mode: int, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(public(OWNER))
-    (tmp_path / "keys").chmod(0o646)
+    (tmp_path / "keys").chmod(mode)
 
-    with pytest.raises(SignatureError, match="chmod o-w"):
+    with pytest.raises(SignatureError, match="chmod go-w"):
         load_keys([tmp_path / "keys"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file of another user")
-def test_a_file_that_another_user_may_have_put_there_is_refused(tmp_path: Path) -> None:
-    """As in ``/tmp``."""
+@pytest.mark.parametrize("mode", [0o755, 0o1777], ids=["own folder", "as /tmp"])
+def test_a_file_of_another_user_is_refused(mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "keys").write_text(public(OWNER))
-    os.chown(tmp_path / "keys", 12345, -1)
+    give_away(tmp_path / "keys", monkeypatch)
+    tmp_path.chmod(mode)
+
+    with pytest.raises(SignatureError, match=r"must belong to this user or to root, .* chown"):
+        load_keys([tmp_path / "keys"])
+
+
+def test_a_second_name_of_a_file_in_a_shared_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(public(OWNER))
+    os.link(tmp_path / "keys", tmp_path / "more")
     tmp_path.chmod(0o1777)
 
-    with pytest.raises(SignatureError, match="must belong to this user or to root"):
+    with pytest.raises(SignatureError, match="must not be a second name of a file"):
+        load_keys([tmp_path / "keys"])
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "keys")
+
+    with pytest.raises(SignatureError, match="must be a file of keys"):
         load_keys([tmp_path / "keys"])
 
 

@@ -19,6 +19,8 @@ from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, VERSION, decod
 
 from . import npz, protobuf, seeds, tar, uses
 from .trees import DEEP, DEPTH, HUGE, altered, changed
+from .two_engines import use_typed
+from .typed_models import typed_model
 
 NOISE = 0.1
 """The share of files that are changed as bytes, without a look at what they hold."""
@@ -152,6 +154,7 @@ FORMATS = {
     "index": Format(seeds.indexes, of_documents(_unpacked, _packed), uses.use_index),
     "model": Format(seeds.models, _model, uses.use_model),
     "estimator": Format(seeds.estimators, _model, uses.use_model),
+    "typed": Format(seeds.typed, lambda _, rng: typed_model(rng), use_typed),
     "learned": Format(
         seeds.learned,
         of_documents(

@@ -65,6 +65,16 @@ def models() -> Sequence[bytes]:
 
 
 @cache
+def typed() -> Sequence[bytes]:
+    """Return models that both engines run, the number of their classes and their width before each."""
+    return (
+        bytes([3, WIDTH]) + tiny.linear_classifier(WIDTH, 3),
+        bytes([3, WIDTH]) + tiny.tree_classifier(WIDTH, 3, trees=2, depth=2),
+        bytes([3, WIDTH]) + tiny.dense_classifier(WIDTH, 3, hidden=(4,)),
+    )
+
+
+@cache
 def estimators() -> Sequence[bytes]:
     """Return models of scikit-learn, as the builder exports them."""
     from tests.builder.training import estimator_zoo  # only here, since scikit-learn takes a second

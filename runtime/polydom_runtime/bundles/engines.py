@@ -122,6 +122,11 @@ def _lean_options(ort: Any) -> Any:
     return options
 
 
+def engine_of(run: Callable[[], int | float]) -> Engine:
+    """Return the engine of a model that `load_model` gave."""
+    return "onnxruntime" if isinstance(run, ModelRunner) else "numpy"
+
+
 def load_model(
     engine: Engine, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False
 ) -> Callable[[], int | float]:

@@ -12,10 +12,14 @@ from polydom_runtime.features import MAX_FEATURES
 from .bundle_times import MAX_SECONDS
 from .confidence import Calibration
 from .engines import Engine
+from .references import MAX_ITEMS
 
 MODEL_FOLDER = "models"
 
 MAX_MODEL_BYTES = 1 << 30
+
+UNCLEAR = math.inf
+"""Stands for an answer that rounding may decide, so that it is not compared."""
 
 MAX_ESTIMATOR_CHARS, MAX_ESTIMATORS = 40, 20
 """The most characters of the name of an estimator, and the most estimators: a node keeps an answer of each for every
@@ -69,6 +73,9 @@ class ModelEntry(NamedTuple):
     """The name of its estimator; empty if all models of the bundle are of one without a name."""
     calibration: Calibration | None = None
     """The meaning of its scores; None if the bundle was built without confidences."""
+    answers: Annotated[tuple[float, ...], Size(0, MAX_ITEMS), In(-HUGE, math.inf)] = ()
+    """Its answer to each row of the references when it was built: the number of a class, or a regressor's; `UNCLEAR`
+    where rounding may decide. Empty if they are not known. The engine that runs it must give them, too."""
 
     def _check(self) -> None:
         if len({*self.order}) != len(self.order):

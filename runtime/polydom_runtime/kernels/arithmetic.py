@@ -30,6 +30,16 @@ def _one(function: np.ufunc) -> Operator:
     return operator
 
 
+def _of_known(function: np.ufunc) -> Operator:
+    """Return an operator for constants: of numbers below 0 it makes none, among which engines choose differently."""
+
+    def operator(step: KernelStep) -> list[Array]:
+        step.known(0)
+        return _one(function)(step)
+
+    return operator
+
+
 def _relu(step: KernelStep) -> list[Array]:
     a = step.array(0)
     out = step.new(a.shape, a.dtype)
@@ -67,6 +77,8 @@ def _pow(step: KernelStep) -> list[Array]:
     if step.constant[1] and (b == 2).all():
         step.run(partial(np.multiply, a, a, out))
     else:
+        if not step.constant[0] and not (step.constant[1] and (b >= 0).all()):
+            raise UnknownModel("Pow below 0")  # see `_of_known`
         step.run(partial(np.power, a, b, out, casting="unsafe"))
     return [out]
 
@@ -74,6 +86,8 @@ def _pow(step: KernelStep) -> list[Array]:
 def _div(step: KernelStep) -> list[Array]:
     if step.array(0).dtype.kind != "f":
         raise UnknownModel("Div of integers")
+    if not step.array(1).all():  # as for the row of zeros that is there when a model is opened
+        raise UnknownModel("Div by a number that may be 0")
     return _two(np.divide)(step)
 
 
@@ -187,8 +201,8 @@ OPERATORS: Mapping[str, Operator] = {
     "Neg": _one(np.negative),
     "Abs": _one(np.absolute),
     "Exp": _one(np.exp),
-    "Log": _one(np.log),
-    "Sqrt": _one(np.sqrt),
+    "Log": _of_known(np.log),
+    "Sqrt": _of_known(np.sqrt),
     "Tanh": _one(np.tanh),
     "Relu": _relu,
     "Sigmoid": _sigmoid,

@@ -11,6 +11,7 @@ from .tensors import axis_of
 from .wire import unsound
 
 Shape = tuple[int, ...]
+Range = tuple[int, int]
 
 NUMBER, TEXT = 8, 64
 """The bytes that a number or a text takes at most, besides the characters of a text."""
@@ -29,25 +30,34 @@ class Extent(NamedTuple):
     """Its numbers, if they are few integers that do not depend on the item."""
     real: bool = True
     """Whether it holds numbers with a fraction, for sure."""
+    within: Range | None = None
+    """The least and the largest of its integers, if these are known: places in an array must be in it."""
 
     @classmethod
     def of(cls, array: Array) -> "Extent":
         """Return the extent of a constant."""
         if array.dtype.kind == "O":
             return cls(array.shape, TEXT + 4 * max(map(len, array.reshape(-1).tolist()), default=0), real=False)
-        is_list = array.dtype.kind == "i" and array.size <= MAX_VALUES
-        return cls(array.shape, NUMBER, array.reshape(-1).tolist() if is_list else None, array.dtype.kind == "f")
+        if array.dtype.kind != "i" or not array.size:
+            return cls(array.shape, NUMBER, [] if array.dtype.kind == "i" else None, array.dtype.kind == "f")
+        values = array.reshape(-1).tolist() if array.size <= MAX_VALUES else None
+        return cls(array.shape, NUMBER, values, False, (int(array.min()), int(array.max())))
 
 
 class Case(OfNode):
-    """An operator with what it reads (None if left out); rules add the multiplications of products to `work`."""
+    """An operator with what it reads (None if left out).
 
-    __slots__ = ("inputs", "node", "work")
+    Rules add the multiplications of products to `work`; `sure` is false where an item may give places outside of an
+    array.
+    """
+
+    __slots__ = ("inputs", "node", "sure", "work")
 
     def __init__(self, node: Operation, inputs: Sequence[Extent | None]) -> None:
         self.node: Operation = node
         self.inputs: Sequence[Extent | None] = inputs
         self.work = 0
+        self.sure = True
 
     def given(self, position: int) -> bool:
         """Return whether the node has an input."""
@@ -137,8 +147,8 @@ def _one_each(*names: str) -> Rule:
     def rule(case: Case) -> list[Shape]:
         width = (1, *case.shape())[-1]
         for name in names:
-            if (count := len(case.reals(name))) not in (1, width):
-                raise unsound(f"one {name} or {width}", f"{count}")
+            if (count := len(case.reals(name))) not in (1, width) or count != len(case.reals(names[0])):
+                raise unsound(f"one {name} or {width}, as many as {names[0]}", f"{count}")
         return [case.shape()]
 
     return rule

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from polydom_runtime.exceptions import BundleFormatError
 
-from .extents import MODELS, Case, Extent, limited
+from .extents import MODELS, Case, Extent, Range, limited
 from .graph import Declared, Graph
 from .proto import DTYPES, FLOAT, INT64, Array
 from .wire import unsound
@@ -20,6 +20,8 @@ MAX_MEMORY = 64 << 20
 
 MAX_WORK = 1 << 30
 """The numbers that all operators together may read, write and multiply: some seconds on a node."""
+
+PLACES = ("ArgMax", "ArgMin", "TopK")
 
 INTEGERS = ("ArgMax", "ArgMin", "Shape", "Size")
 
@@ -38,12 +40,13 @@ FLAGS = [
 
 
 class Room:
-    """The bytes of memory, and the numbers of work, that a model may still take."""
+    """The bytes of memory, and the numbers of work, that a model may still take; `unsure`: see `Graph`."""
 
-    __slots__ = ("memory", "work")
+    __slots__ = ("memory", "unsure", "work")
 
     def __init__(self, memory: int) -> None:
         self.memory, self.work = memory, MAX_WORK
+        self.unsure: set[str] = set()
 
     def take(self, kind: str, memory: int, work: int) -> None:
         """Take room for one operator; BundleFormatError if there is too little left."""
@@ -69,9 +72,9 @@ def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = Fals
         if given.dtype != FLOAT or given.shape not in [(rows, n) for rows in (-1, 1) for n in (-1, width)]:
             raise unsound(f"an input of float32 (1, {width})", f"type {given.dtype} and shape {given.shape}")
         known = {given.name: Extent((1, width))}
-        found = _sized(graph, known, Room(MAX_MEMORY + len(onnx_bytes)), 1)
+        found = _sized(graph, known, room := Room(MAX_MEMORY + len(onnx_bytes)), 1)
         _check_outputs(graph.outputs, found, n_classes, sure)
-        return graph
+        return graph._replace(unsure=room.unsure)
     except BundleFormatError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError) as e:  # of attributes of other types
@@ -100,16 +103,19 @@ def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> li
         read = sum(math.prod(extent.shape) for extent in case.inputs if extent is not None)
         room.take(node.kind, results * case.item(), (results + read + case.work) * times)
         known.update(zip(node.outputs, found, strict=False))
+        if not case.sure:
+            room.unsure.update(node.outputs)
     return [known[output.name] for output in graph.outputs]
 
 
 def _results(case: Case) -> list[Extent]:
-    rule, moves, values = MODELS.get(case.kind), False, None
+    rule, moves, values, kept = MODELS.get(case.kind), False, None, None
     if rule is None:  # models need nothing else
         from .computed_extents import COMPUTING
-        from .moved_extents import MOVING, values_of
+        from .moved_extents import MOVING, values_of, within_of
 
         moves, values = case.kind in MOVING, values_of
+        kept = within_of if moves or case.kind in ("Cast", "Identity", "Where") else None
         rule = MOVING.get(case.kind) or COMPUTING.get(case.kind)
     if rule is None or case.node.graphs:
         raise unsound("operators that always end", case.kind)
@@ -120,8 +126,20 @@ def _results(case: Case) -> list[Extent]:
     if case.kind == "Div":
         _check_divisor(case.extent(1))
     shapes, item, (first, others) = rule(case), case.item(), _are_real(case)
-    rest = [Extent(shape, item, None, others) for shape in shapes[1:]]
-    return [*(Extent(shape, item, values and values(case), first) for shape in shapes[:1]), *rest]
+    places, is_top = _places(case), case.kind == "TopK"  # its places are the second output
+    rest = [Extent(shape, item, None, others, places if is_top else None) for shape in shapes[1:]]
+    within = kept(case) if kept else None if is_top else places
+    return [*(Extent(shape, item, values and values(case), first, within) for shape in shapes[:1]), *rest]
+
+
+def _places(case: Case) -> Range | None:
+    """Return the least and the largest place or label that an operator may give; None for other operators."""
+    if case.kind in PLACES:
+        return 0, case.shape()[case.axis(-1 if case.kind == "TopK" else 0)] - 1
+    if case.kind.removeprefix("ai.onnx.ml.") in CLASSIFIERS:
+        labels = case.integers("classlabels_ints") or case.integers("classlabels_int64s")
+        return (min(labels), max(labels)) if len(labels) > 1 else None
+    return None
 
 
 def _are_real(case: Case) -> tuple[bool, bool]:
@@ -156,7 +174,10 @@ def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> li
     rows, *others = {extent.shape[0] for extent in extents[carried:]}
     if others or len(graph.inputs) != len(extents):
         raise unsound("arrays of the same number of rows in Scan, and a place for each", "others")
-    inside = [extent._replace(shape=extent.shape[k >= carried :], values=None) for k, extent in enumerate(extents)]
+    inside = [
+        extent._replace(shape=extent.shape[k >= carried :], values=None, within=None)
+        for k, extent in enumerate(extents)
+    ]
     names = [given.name for given in graph.inputs]
     found = _sized(graph, {**known, **dict(zip(names, inside, strict=True))}, room, times * rows)
     for before, after in zip(inside[:carried], found, strict=False):

@@ -1,7 +1,7 @@
 """An ONNX model as a graph: its nodes with their attributes, its constants, and its inputs and outputs."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -148,6 +148,8 @@ class Graph(NamedTuple):
     constants: Mapping[str, Array]
     opset: int
     """The version of the usual operators."""
+    unsure: Collection[str] = ()
+    """What is read at places that an item may put outside of its array, as the gate finds."""
 
     @property
     def input(self) -> str:
@@ -218,6 +220,8 @@ def _graph(data: memoryview, opset: int, outer: frozenset[str], depth: int) -> G
             raise unsound("nodes that read what is known and write what is new", f"other ones in {node.kind}")
         known.update(new)
         nodes.append(node)
+    if depth == 1:  # of what is given or constant, onnxruntime fills no array that it is bound to
+        known -= {*names, *constants}
     if "" in (written := {output.name for output in outputs}) or not written <= known or len(written) != len(outputs):
         raise unsound("different outputs that a node writes", "others")
     return Graph(inputs, outputs, nodes, constants, opset)

@@ -255,6 +255,8 @@ def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], 
     space = Space()
     if any(array.dtype.kind == "O" for array in graph.constants.values()):
         raise UnknownModel("texts")
+    if graph.unsure:
+        raise UnknownModel("places that an item may put outside of an array")
     for node in graph.nodes:
         space.take(sum(graph.constants[name].size for name in node.inputs if name in graph.constants))
     try:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from .extents import MAX_VALUES, Case, Extent, Rule, Shape, together
-from .proto import INT64, Array
+from .extents import MAX_VALUES, Case, Extent, Range, Rule, Shape, together
+from .proto import INT32, INT64, Array
 from .tensors import axis_of
 from .wire import unsound
 
@@ -34,17 +34,32 @@ def _flatten(case: Case) -> list[Shape]:
     return [(math.prod(shape[:axis]), math.prod(shape[axis:]))]
 
 
+def _check_places(case: Case, first: int, length: int) -> None:
+    """Check that all places are in the array, if they are known: what is read elsewhere depends on the engine."""
+    within = case.extent(1).within
+    case.sure &= within is not None
+    if within and not first <= within[0] <= within[1] < length:
+        raise unsound(f"places from {first} to {length - 1} for {case.kind}", f"{within[0]} to {within[1]}")
+
+
 def _gather(case: Case) -> list[Shape]:
     shape, axis = case.shape(), case.axis(0)
+    _check_places(case, -shape[axis], shape[axis])
     return [(*shape[:axis], *case.shape(1), *shape[axis + 1 :])]
+
+
+def _gather_each(case: Case) -> list[Shape]:
+    length = case.shape()[case.axis(0)]
+    _check_places(case, -length, length)
+    return [case.shape(1)]
 
 
 def _gather_last(case: Case) -> list[Shape]:
     """ArrayFeatureExtractor: choose along the last axis."""
     shape = case.shape()
-    places = case.extent(1).values
-    if not shape or (places and not 0 <= min(places) <= max(places) < shape[-1]):
-        raise unsound(f"places within {shape}", str(places)[:80])
+    if not shape:
+        raise unsound("an array to choose from", "one number")
+    _check_places(case, 0, shape[-1])
     return [(*(shape[:-1] or (1,)), math.prod(case.shape(1)))]
 
 
@@ -128,7 +143,7 @@ MOVING: Mapping[str, Rule] = {
     "Expand": lambda case: [together([case.shape(), tuple(case.values(1))])],
     "Flatten": _flatten,
     "Gather": _gather,
-    "GatherElements": lambda case: [case.shape(1)],
+    "GatherElements": _gather_each,
     "Reshape": _reshape,
     "Shape": lambda case: [(len(_shape_part(case)),)],
     "Size": lambda case: [()],
@@ -177,3 +192,14 @@ def values_of(case: Case) -> list[int] | None:
     elif case.kind in VALUES and all(e is not None and e.values is not None for e in case.inputs):
         found = VALUES[case.kind](case)
     return found if found is None or len(found) <= MAX_VALUES else None
+
+
+def within_of(case: Case) -> Range | None:
+    """Return the least and the largest integer that the first output may hold: one that the inputs hold."""
+    read = case.inputs if case.kind == "Concat" else case.inputs[1:3] if case.kind == "Where" else case.inputs[:1]
+    if case.kind == "Cast" and case.integer("to", INT64) not in (INT32, INT64):
+        return None
+    known = [extent.within for extent in read if extent is not None and extent.within is not None]
+    if len(known) < len(read) or not known:
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)

@@ -12,11 +12,11 @@ from .wire import BYTES, FIXED32, MANY, Field, fields, remembered, unsound, vari
 
 Array = NDArray[Any]
 
-FLOAT, INT64, TEXTS = 1, 7, 8
+FLOAT, INT32, INT64, TEXTS = 1, 6, 7, 8
 
 DTYPES: Mapping[int, np.dtype[Any]] = {
     FLOAT: np.dtype("<f4"),
-    6: np.dtype("<i4"),
+    INT32: np.dtype("<i4"),
     INT64: np.dtype("<i8"),
     9: np.dtype("?"),
     11: np.dtype("<f8"),

@@ -28,6 +28,8 @@ def _similarities(step: KernelStep, count: int) -> Array:
         step.run(partial(np.exp, out, out))
         return out
     step.run(partial(np.dot, vectors, row, out))
+    if kind == "POLY" and degree != np.floor(degree):
+        raise UnknownModel("a kernel with a fraction as its degree")  # powers of numbers below 0 are none
     if kind in ("POLY", "SIGMOID"):
         step.run(partial(np.multiply, out, gamma, out))
         step.run(partial(np.add, out, offset, out))

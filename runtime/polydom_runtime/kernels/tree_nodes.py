@@ -78,8 +78,8 @@ def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
             raise unsound(f"{count} numbers as {name}", "others")
     places = nodes.places(*keys_of(given, kind, ["nodeids"], weights))
     columns = _integers(given, f"{kind}_ids", weights)
-    if not nodes.leaves[places].all() or columns.min() < 0 or columns.max() >= results:
-        raise unsound(f"weights of leaves, and results below {results}", "others")
+    if (np.bincount(places, minlength=count).astype(bool) != nodes.leaves).any() or columns.max() >= results:
+        raise unsound(f"weights of all leaves and of nothing else, and results below {results}", "others")
     pairs = np.sort(places * results + columns)
     if (pairs[1:] == pairs[:-1]).any():
         raise unsound("a leaf and a column for each weight", "two of the same")

@@ -129,24 +129,33 @@ def _classifier(step: KernelStep) -> list[Array]:
     base = step.reals("base_values")
     out, label = step.new((1, count)), step.new((1,), np.int64)
     scores, summed = out.reshape(-1), _summed(step, trees, values)
-    if count == 2 and len(columns) == 1:
-        if len(base) > 1:
-            raise UnknownModel("two classes with one score and two base values")
-        _of_two(step, summed, label, scores, labels, columns[0], base)
-    else:
-        if len(base) not in (0, count):
-            raise UnknownModel("base values for some classes")
-        if count == 2 and len(step.integer_array("class_ids")) != 2 * int(nodes.leaves.sum()):
-            raise UnknownModel("leaves that know one of two classes only")  # onnxruntime decides them by other rules
-        more = base if len(base) else np.zeros(count, np.float32)
-        step.run(lambda: np.add(summed(), more, scores))
-        if count == 2:
-            step.run(lambda: label.fill(labels[bool(scores[1] > scores[0])]))
-        else:
-            step.run(lambda: label.fill(labels[scores.argmax()]))
-        if step.wanted[1]:
-            transform(step, out, step.option("post_transform", "NONE"))
+    if count == 2:
+        # Of these, onnxruntime does not choose the one with the larger score.
+        if columns != [0] or len(base) > 1:
+            raise UnknownModel("weights or base values of the second of two classes")
+        _of_two(step, summed, label, scores, labels, base)
+        return [label, out]
+    if len(base) not in (0, count):
+        raise UnknownModel("base values for some classes")
+    if not len(base) and not _scores_all(step, values, nodes):
+        raise UnknownModel("leaves that give some classes no score")  # onnxruntime does not choose those
+    more = base if len(base) else np.zeros(count, np.float32)
+    step.run(lambda: np.add(summed(), more, scores))
+    step.run(lambda: label.fill(labels[scores.argmax()]))
+    if step.wanted[1]:
+        transform(step, out, step.option("post_transform", "NONE"))
     return [label, out]
+
+
+def _scores_all(step: KernelStep, values: Array, nodes: TreeNodes) -> bool:
+    """Tell whether a class without a score never has the largest sum: all weights are above 0, or none is without."""
+    weights = step.reals("class_weights")
+    if (weights > 0.0).all():
+        return True
+    scored = np.zeros(values.shape, dtype=bool)
+    scored[nodes.places(*keys_of(step, "class", ["nodeids"], len(weights))), step.integer_array("class_ids")] = True
+    scored |= ~nodes.leaves[:, None]
+    return bool(np.logical_and.reduceat(scored, nodes.roots).any(axis=0).all())
 
 
 def _of_two(
@@ -155,25 +164,24 @@ def _of_two(
     label: Array,
     scores: Array,
     labels: list[int],
-    column: int,
     base: Array,
 ) -> None:
-    """Two classes that share one score: of the second class, or minus that of the first one."""
+    """Two classes that share one score, which files give to the first one and which is of the second one."""
     weights = step.reals("class_weights")
     is_share = bool((weights >= 0.0).all())
     limit, more = (0.5 if is_share else 0.0), float(base[0]) if len(base) else 0.0
     kind = step.option("post_transform", "NONE")
 
     def compute() -> None:
-        score = summed()[column] + np.float32(more)
+        score = summed()[0] + np.float32(more)
         label.fill(labels[bool(score > limit)])
         scores[1] = score
         scores[0] = np.float32(1.0) - score if is_share else -score
 
     step.run(compute)
     if step.wanted[1]:
-        if kind == "LOGISTIC" and is_share:
-            raise UnknownModel("a logistic transform of shares")
+        if kind == "SOFTMAX" or (is_share and kind == "LOGISTIC"):
+            raise UnknownModel(f"the transform {kind} of one score for two classes")
         transform(step, scores, kind)
 
 

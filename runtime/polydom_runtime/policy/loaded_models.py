@@ -2,8 +2,10 @@
 
 import copy
 import math
+import warnings
 from bisect import insort
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
@@ -14,8 +16,8 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Floats, Masks, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Calibration
-from polydom_runtime.bundles.engines import ENGINES, Engine, InputRow, load_model
-from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.engines import ENGINES, Engine, InputRow, engine_of, load_model
+from polydom_runtime.bundles.model_entry import UNCLEAR, ModelEntry
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import members
@@ -26,6 +28,14 @@ Run = Callable[[], int | float]
 
 RunOf = Callable[[int], Run]
 """Takes the number of a model and returns the function that runs it."""
+
+NUMBER_PRECISION = 1e-4
+"""The numbers of a regressor may differ by this share from those that it gave when it was built."""
+
+INSTEAD = (
+    "Models that are meant for onnxruntime are run by numpy, since onnxruntime is missing: their times are others, and "
+    "their answers may be others where rounding decides. Install onnxruntime, or build for a device without it."
+)
 
 NO_NUMBER = -1
 
@@ -179,7 +189,7 @@ class LoadedModels:
         """
         if number not in self._loaded:
             entry = self._bundle.models[number]
-            columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.features)])
+            columns = np.array(self._columns(entry), dtype=np.intp)
             loaded = self._loaded[number] = LoadedModel(
                 tuple(self._bundle.names[i] for i in entry.order),
                 entry.accuracy,
@@ -237,7 +247,34 @@ class LoadedModels:
         width = sum(space.widths[i] for i in entry.order)
         before_opening.get()(entry.size_bytes)
         data, engine = self._bundle.model_bytes(number), self._engine or entry.engine
-        return load_model(engine, data, self._row, width, len(space.classes), sure)
+        run = load_model(engine, data, self._row, width, len(space.classes), sure)
+        if entry.answers:
+            self._compare(run, entry)
+        if engine == "onnxruntime" and engine_of(run) == "numpy":
+            warnings.warn(INSTEAD, stacklevel=2)
+        return run
+
+    def _compare(self, run: Run, entry: ModelEntry) -> None:
+        """Check that a model answers the reference rows as when it was built; BundleMismatchError if it does not."""
+        columns, classes = self._columns(entry), self._bundle.space.classes
+        inputs = self._row.values[: len(columns)]
+        for row, wanted in zip(self._bundle.references.rows, entry.answers, strict=True):
+            if wanted == UNCLEAR:
+                continue
+            inputs[:], got = [row[k] for k in columns], math.nan
+            with suppress(Exception):  # an engine that fails gives no answer
+                got = run()
+            if not abs(got - wanted) <= (0.0 if classes else NUMBER_PRECISION * abs(wanted)):
+                there, here = (classes[int(x)] if classes and x < len(classes) else x for x in (wanted, got))
+                raise BundleMismatchError(
+                    f"A model must give the answers that it gave when it was built. That of "
+                    f"{entry.name(self._bundle.names)} gave {shown(there)} to a reference item, and {shown(here)} "
+                    f"here, by {engine_of(run)}. Install another version of it, or build again."
+                )
+        inputs[:] = 0.0
+
+    def _columns(self, entry: ModelEntry) -> list[int]:
+        return [k for i in entry.features for k in range(self.places[i].start, self.places[i].stop)]
 
     def _stop_of(self, entry: ModelEntry) -> float:
         return entry.stop if self._early_stop and entry.stop is not None else math.inf

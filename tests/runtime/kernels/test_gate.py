@@ -380,10 +380,10 @@ def deep(depth: int) -> bytes:
         "nodes_modes": ["BRANCH_LEQ"] * depth + ["LEAF"] * (depth + 1),
         "nodes_truenodeids": [*inner[1:], leaf[-1], *[0] * (depth + 1)],
         "nodes_falsenodeids": [*leaf[:-1], *[0] * (depth + 1)],
-        "class_treeids": [0, 0],
-        "class_nodeids": [depth, depth + 1],
-        "class_ids": [0, 1],
-        "class_weights": [0.5, 0.5],
+        "class_treeids": [0] * len(leaf),
+        "class_nodeids": leaf,
+        "class_ids": [0] * len(leaf),
+        "class_weights": [0.5] * len(leaf),
     }
     return one("TreeEnsembleClassifier", chain)
 

@@ -59,6 +59,7 @@ NO_TREES: list[Mapping[str, object]] = [
     {"nodes_treeids": [0, 0, 5, 1, 1, 1]},
     {"nodes_nodeids": [0, 1, 1] * 2},
     {"nodes_nodeids": [0, 1]},
+    {"class_treeids": [0, 0, 1], "class_nodeids": [1, 2, 1], "class_ids": [0] * 3, "class_weights": [0.5] * 3},
 ]
 """Changes of `TREE` after which it is none."""
 
@@ -217,6 +218,56 @@ def test_what_may_be_sound_but_has_no_kernel_is_told_apart(data: bytes) -> None:
         kernel(data, sure=True)
 
 
-def test_leaves_that_know_one_of_two_classes_are_left_to_onnxruntime() -> None:
-    with pytest.raises(UnknownModel, match="one of two classes"):
-        kernel(one("TreeEnsembleClassifier", TREE, class_ids=[0, 1, 0, 1]))
+BOTH: Mapping[str, object] = {
+    "class_treeids": [0, 0, 0, 0, 1, 1, 1, 1],
+    "class_nodeids": [1, 1, 2, 2] * 2,
+    "class_ids": [0, 1] * 4,
+    "class_weights": [0.25, 0.5] * 4,
+}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"class_ids": [0, 1, 0, 1]},
+        {"class_ids": [1, 1, 1, 1], "base_values": [0.25]},
+        {"class_ids": [1, 1, 1, 1]},
+        {"base_values": [0.25, 0.5]},
+        BOTH,
+    ],
+    ids=["one each", "second and base", "second", "two bases", "both"],
+)
+def test_scores_of_the_second_of_two_classes_are_left_to_onnxruntime(changed: Mapping[str, object]) -> None:
+    """It does not choose the class with the larger one."""
+    with pytest.raises(UnknownModel, match="second of two classes"):
+        kernel(one("TreeEnsembleClassifier", TREE, **changed))
+
+
+THREE: Mapping[str, object] = {**TREE, "classlabels_int64s": [0, 1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"class_ids": [1, 2, 1, 2], "class_weights": [-0.5, -0.25, 0.5, 0.5]}, "some classes no score"),
+        ({"class_ids": [0, 1, 2, 2], "class_weights": [0.0, 0.25, 0.5, 0.5]}, "some classes no score"),
+        ({"class_ids": [0, 1, 2, 2]}, None),
+        ({"class_ids": [1, 2, 1, 2], "class_weights": [-0.5, -0.25, 0.5, 0.5], "base_values": [0.0] * 3}, None),
+        ({"class_ids": [0, 0, 1, 1], "class_weights": [-0.5, -0.25, 0.5, 0.5]}, "some classes no score"),
+    ],
+    ids=["below 0", "0", "above 0", "base values", "a class without trees"],
+)
+def test_classes_without_a_score_are_left_to_onnxruntime(changed: Mapping[str, object], said: str | None) -> None:
+    """It never chooses them, whatever the others score."""
+    data = one("TreeEnsembleClassifier", THREE, **changed)
+    if said is None:
+        assert kernel(data)() in (0, 1)
+        return
+    with pytest.raises(UnknownModel, match=said):
+        kernel(data)
+
+
+@pytest.mark.parametrize("kind", ["SOFTMAX", "LOGISTIC"])
+def test_odd_transforms_of_one_score_for_two_classes_are_left_to_onnxruntime(kind: str) -> None:
+    with pytest.raises(UnknownModel, match=kind):
+        kernel(one("TreeEnsembleClassifier", TREE, post_transform=kind), sure=True)

@@ -28,11 +28,11 @@ class Pair:
         self._first.warm_up(item)
         self._second.warm_up(item)
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Answer by both, one after the other."""
         arrived_ns = hardware_clock() if arrived_ns is None else arrived_ns
-        self.first = self._first.predict_one(item, arrived_ns)
-        return self._second.predict_one(item, arrived_ns)
+        self.first = self._first.predict_one(item, arrived_ns=arrived_ns)
+        return self._second.predict_one(item, arrived_ns=arrived_ns)
 
     def rehearse(self) -> None:
         """Rehearse both."""

@@ -28,11 +28,11 @@ class TwoDeadlines:
     def early(self, item: Any) -> tuple[Prediction, int]:
         """Return the first answer, and the arrival of the item for `late`."""
         arrived_ns = hardware_clock()
-        return self._early.predict_one(item, arrived_ns), arrived_ns
+        return self._early.predict_one(item, arrived_ns=arrived_ns), arrived_ns
 
     def late(self, item: Any, arrived_ns: int) -> Prediction:
         """Return the better answer, by the second deadline since the arrival."""
-        return self._late.predict_one(item, arrived_ns)
+        return self._late.predict_one(item, arrived_ns=arrived_ns)
 
 
 def main(bundle: str, space: str, early_ms: str, late_ms: str) -> list[tuple[Prediction, Prediction]]:

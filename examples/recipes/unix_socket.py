@@ -45,7 +45,7 @@ def answer(predictor: Predictor, line: bytes, arrived_ns: int) -> dict[str, obje
         return {"refused": f"A line must be a JSON array of numbers. {e}"}
     if item.ndim != 1:
         return {"refused": "A line must be a JSON array of numbers. Got something else."}
-    return predictor.predict_one(item, arrived_ns)._asdict()
+    return predictor.predict_one(item, arrived_ns=arrived_ns)._asdict()
 
 
 if __name__ == "__main__":

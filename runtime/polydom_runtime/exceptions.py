@@ -61,6 +61,10 @@ class ConfidenceError(PolyDomError, ValueError):
     """A wanted confidence or accuracy of answers is impossible."""
 
 
+class PredictorInUseError(PolyDomError, RuntimeError):
+    """A predictor was called while it was at work, copied or pickled: each thread and process needs its own."""
+
+
 class WorkerError(PolyDomError, RuntimeError):
     """The process that computes features cannot be started."""
 

@@ -2,32 +2,35 @@
 
 import math
 import os
+import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .bundles.bundle import Bundle, Label
 from .bundles.index_file import load_bundle
-from .causes import Causes, error_text, shown
+from .bundles.number_types import matters, number_type
+from .causes import Causes, error_text, report, shown
 from .clock import Clock, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
-from .exceptions import BundleMismatchError, FeatureError
-from .features import FeatureSpace, members
+from .exceptions import BundleMismatchError, FeatureError, ItemError
+from .features import FeatureSpace, ItemKind, as_failure, check_kind, described, members
 from .learning.experience import Experience, runs_of
 from .learning.margin import Margin
 from .learning.slowdown import Slowdown
-from .policy.deadline import checked_deadline
+from .policy.deadline import checked_deadline, longest_wait_ns
 from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels
 from .policy.plan import Course, Plan, Plans, reason_of
 from .policy.states import State, reachable
-from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
+from .prediction import OTHER_FORM, AnyPredictor, Policy, Prediction, labels_of, policy_for
 from .stages import Trace
+from .turn import Turn, refuse, refuse_copy
 
 if TYPE_CHECKING:
     from collections import deque
@@ -52,6 +55,10 @@ new_tuple = tuple.__new__
 
 ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
+
+FLAT = ItemKind(1, is_complex=False)
+NO_TYPE: Any = object()
+"""Stands for the type of the last item's numbers while there is none."""
 
 ACCOUNTS = ("trace", "causes", "_learns", "_failures", "_items", "n_oversized", "_progress", "_runs")
 """The attributes that an answer changes, and a rehearsal must not."""
@@ -107,7 +114,7 @@ class Seams(NamedTuple):
 
 
 class Predictor:
-    """Answers every item within the deadline, as well as the time allows. For one thread at a time.
+    """Answers every item within the deadline, as well as the time allows. For one caller at a time: see `predict_one`.
 
     Parameters
     ----------
@@ -233,8 +240,10 @@ class Predictor:
         self._labels = labels_of(bundle)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
+        self._turn = Turn()
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
+        self._spare_ns, self._longest_wait_ns = self._deadline_ns - self._budget_ns, longest_wait_ns(self._deadline_ns)
         self._largest = bundle.promise.sizes[1]
         self._progress = seams.progress
         self.runs = self._runs = runs_of(runs)
@@ -245,6 +254,9 @@ class Predictor:
         self.causes = Causes()
         self._items = 0
         self._last: Any = None
+        self._kind, self._ndim = bundle.space.item_kind, getattr(bundle.space.item_kind, "ndim", -1)
+        self._type, self._types = NO_TYPE, {bundle.references.number_type}
+        self._unsteady, self._untried = bundle.references.unsteady_in(space)
         self._kept: KeptItems | None = None
         self._rehearsed_ns = -math.inf
 
@@ -296,6 +308,10 @@ class Predictor:
             bundle.check_features(space)
         return predictor
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse copies and pickles."""
+        refuse_copy(self)
+
     def __repr__(self) -> str:
         return f"<Predictor {self.policy} within {format_seconds(self.deadline)} by {self.bundle!r}>"
 
@@ -346,21 +362,34 @@ class Predictor:
         self._plans.leave_out(models)
 
     def warm_up(self, item: Any) -> None:
-        """Compute every feature and run every model on one item, so that the first answer finds warm code."""
-        plans = {id(plan): plan for plan in (self._plans.hot, self._plans.rehearsed, self._plans.cold)}.values()
-        states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
-        for move in {move.feature: move for state in states for move in state.ways}.values():
-            with suppress(Exception):  # predict_one will tell which feature fails
-                move.stage.run(item, shared)
-        for model in self.loaded.values():
-            with suppress(Exception):
-                model.run()
-        real, muted = (self.causes, self._learns, self._runs), Causes(muted=True)
-        self.causes, self._learns, self._runs = muted, None, None  # it tells nothing of answers
-        self.predict_one(item)
-        self.causes, self._learns, self._runs = real
-        self._failures = self._new_book()
-        self.n_oversized = 0
+        """Compute every feature and run every model on one item, so that the first answer finds warm code.
+
+        Features that are unsteady, such as by a state, are left out. If the numbers of the item have another type than
+        those of the build, features are compared with features of that type; there is a warning if they differ.
+        """
+        with self._turn:
+            if (found := number_type(item)) not in self._types:
+                self._types.add(found)
+                if doubt := self.bundle.type_doubt(self._space, item):
+                    warnings.warn(doubt, stacklevel=2)
+            plans = {id(plan): plan for plan in (self._plans.hot, self._plans.rehearsed, self._plans.cold)}.values()
+            states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
+            for move in {move.feature: move for state in states for move in state.ways}.values():
+                with suppress(Exception):  # predict_one will tell which feature fails
+                    if not self._unsteady >> move.feature & 1:
+                        move.stage.run(item, shared)
+            for model in self.loaded.values():
+                with suppress(Exception):
+                    model.run()
+            real, muted = (self.causes, self._learns, self._runs), Causes(muted=True)
+            self.causes, self._learns, self._runs = muted, None, None  # it tells nothing of answers
+            self._failures = self._new_book().resting(self._unsteady)
+            try:
+                self._answer(item, self._clock(), 0)
+            finally:
+                self.causes, self._learns, self._runs = real
+            self._failures = self._new_book()
+            self.n_oversized = 0
 
     # Why the loop in `_compute` is as it is. It decides before each feature, and a feature may take only microseconds:
     # a decision must take less than one.
@@ -377,7 +406,7 @@ class Predictor:
     # - All code of features and models is called inside `except Exception`: whatever an item does, there is an answer.
     # - The loop is a function of its own, and what it hands over is stored in `_course` once, when it has ended.
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model.
 
         Parameters
@@ -385,17 +414,42 @@ class Predictor:
         item : object
         arrived_ns : int, optional
             The time of the predictor's clock at which the item arrived: the deadline runs from then. By default, and at
-            the latest, it runs from the call.
+            the latest, it runs from the call. So it does, with an `error` of the answer, if the time is of another
+            clock: no integer, later than the call by more than a deadline, or earlier by more than a minute and 1000
+            deadlines.
+
+        Raises
+        ------
+        PredictorInUseError
+            If it is called while it is at work, by another thread or by a feature. Each thread needs a predictor.
         """
-        start = self._clock()
+        start, waited = self._clock(), 0
+        if arrived_ns is not None:
+            waited = start - arrived_ns if type(arrived_ns) is int else -1
+            if not 0 <= waited <= self._longest_wait_ns:
+                from .policy.arrival import predict_arrived  # only here: most times are plain
+
+                answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._deadline_ns)
+                return answer
+        turn = self._turn
+        try:
+            del turn.free
+        except AttributeError:
+            refuse()
+        try:
+            return self._answer(item, start, waited)
+        finally:
+            turn.free = True
+
+    def _answer(self, item: Any, start: int, waited: int) -> Prediction:
+        """Answer an item that waited for some nanoseconds before the call at `start`; in the caller's turn."""
+        arrived = start - waited
         course, learns, plans = self._course, self._learns, self._plans
         course.plan = plan = plans.only or plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
         course.begun = start
-        if arrived_ns is None or arrived_ns >= start:
-            course.start = arrived = start
-        else:  # to wait takes time, and no energy
-            arrived = arrived_ns
-            course.start = min(arrived + self._deadline_ns - self._budget_ns, start)
+        course.start = arrived
+        if self._spare_ns:  # to wait takes time, and no energy
+            course.start = min(arrived + self._spare_ns, start)
         if (runs := self._runs) is not None and runs.careful and plan.careful is not None:
             course.plan = plan = plan.careful
         course.slowdown = slowdown = 1.0 if learns is None else learns.slowdown.value * learns.margin.value
@@ -419,11 +473,10 @@ class Predictor:
             reason = "planned" if is_usual else self._reason(state, model, course)
         else:
             error = self._tell(course)
-        if label is None and not error:
+        if label is None and not error and model.features:
             reason = "unsure"
         if runs is not None:
             runs.add(not met)
-        waited = start - arrived
         if learns is not None:
             learns.add(course, self.trace, state, model, end, None if met else (self._items, waited), bool(error))
         if self._failures.any or not met:
@@ -446,9 +499,10 @@ class Predictor:
         if learns is None or not learns.has_work(seconds, self._items):
             return
         end = self._clock() + int(seconds * 1e9)
-        kept, tried = self._keep_last()
-        failing = self.failures if self._failures.any else ()
-        learns.use_slack(seconds, self._new_learner, tried, failing)
+        with self._turn:
+            kept, tried = self._keep_last()
+            failing = self._untried | self.failures.keys() if self._failures.any else self._untried
+            learns.use_slack(seconds, self._new_learner, tried, failing)
         if kept.small is not None and self._clock() + min(self._deadline_ns, ANSWER_NS) < end:
             self.rehearse_with(kept.small.item)  # so that the caches hold what answers need, as without this work
 
@@ -501,9 +555,10 @@ class Predictor:
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
         from .explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
-        margin, course = self.margin.value, self._course
-        answer = self.predict_one(item)
-        found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
+        with self._turn:
+            margin, course = self.margin.value, self._course
+            answer = self._answer(item, self._clock(), 0)
+            found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
         known = self._experience.known
         learned = known.times.answers if known and course.plan.regime in known.planned else None
         return with_alternatives(replace(found, margin=margin, learned=learned), course.plan.bundle, self.policy)
@@ -537,33 +592,63 @@ class Predictor:
     def rehearse_with(self, item: Any) -> Prediction:
         """Answer one item as a rehearsal, by the plan for items that come after one; see `rehearse`.
 
-        A long deadline is not used up: `ANSWER_NS` are enough. Features that failed
-        last time are left out.
+        A long deadline is not used up: `ANSWER_NS` are enough. Features that failed last time are left out, and those
+        that are unsteady, such as by a state.
         """
-        real = {name: vars(self)[name] for name in ACCOUNTS}
-        self.trace, self.causes, self._learns, self._runs = Trace(), Causes(muted=True), None, None
-        self._failures, self._progress = self._failures.resting(), None
-        self._rehearsed_ns = now = self._clock()
-        try:
-            answer = self.predict_one(item, now - max(self._deadline_ns - ANSWER_NS, 0))
-        finally:
-            vars(self).update(real)
-        self._rehearsed_ns = self._clock()
+        with self._turn:
+            real = {name: vars(self)[name] for name in ACCOUNTS}
+            self.trace, self.causes, self._learns, self._runs = Trace(), Causes(muted=True), None, None
+            self._failures, self._progress = self._failures.resting(self._unsteady), None
+            self._rehearsed_ns = now = self._clock()
+            try:
+                answer = self._answer(item, now, max(self._deadline_ns - ANSWER_NS, 0))
+            finally:
+                vars(self).update(real)
+            self._rehearsed_ns = self._clock()
         return answer
 
     def _admit(self, item: Any, plan: Plan, course: Course) -> State:
-        """Look up the cell of the item's size; return the state to start from, one without moves if it has no size."""
+        """Look up the cell of the item's size; return the state to start from.
+
+        It is one without moves if the item has no size, or is not of the form of those of the build.
+        """
         if self._progress is not None:
             self._progress[0] = 0
         try:
+            if getattr(item, "dtype", None) is not self._type or item.ndim != self._ndim or not item.size:
+                self._check_form(item)
             self.trace.size = size = float(self._size(item))
             course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
-        except Exception as e:
-            self.trace.size, course.cell, course.reason = math.nan, 0, "size failed"
-            course.failures.append(("size", e))
+        except BaseException as e:
+            if not isinstance(failure := as_failure(e), Exception):
+                raise
+            is_other = type(e) is ItemError
+            self.trace.size, course.cell, course.reason = math.nan, 0, OTHER_FORM if is_other else "size failed"
+            course.failures.append(("form", str(e)) if is_other else ("size", failure))
             return plan.nothing
         course.reason = ""
         return plan.root
+
+    def _check_form(self, item: Any) -> None:
+        """Check an item whose numbers are not of the type of the last one's; `ItemError` if it is unlike the build's.
+
+        Features are not compared here for a new type of numbers, since that takes long: it is reported once.
+        """
+        if self._kind is None or (type(item) is list and item and type(item[0]) is float and self._kind == FLAT):
+            return  # the latter as below, in a tenth of the time
+        built = self.bundle.references
+        check_kind(item, self._kind, "The item", "those that the bundle was built with are")
+        if not (found := number_type(item)):
+            return
+        if found == "|b1" and built.number_type not in ("", found):
+            raise ItemError(f"The item must have numbers, as of {built.type_name}. Got {described(item)}.")
+        if found not in self._types and matters(found, built.number_type):
+            report(
+                f"Items of {item.dtype} come, and those of the build were of {built.type_name}: integers wrap where "
+                "floats do not. Give that type, or call warm_up with such an item, which compares the features."
+            )
+        self._types.add(found)
+        self._type = item.dtype
 
     def _compute(self, item: Any, state: State, course: Course) -> State:
         """Compute features as long as a better answer is in time; return the state that is reached."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import FeatureError
-from polydom_runtime.features import Feature, FeatureSpace
+from polydom_runtime.features import Feature, FeatureSpace, as_failure
 
 
 class Stage:
@@ -37,16 +37,19 @@ class Stage:
         `shared`: values of the steps of this item, None where a step is not computed yet.
 
         Raises `FeatureError` if the extractor returns a number of values that is not the width. Other exceptions of the
-        extractor or the step pass through.
+        extractor or the step pass through; see `as_failure`.
         """
-        if self._compute is None:
-            source = item
-        elif (source := shared[self._slot]) is None:
-            source = shared[self._slot] = self._compute(item)
-        values = self._extract(source)
-        if self._width > 1 and len(values) != self._width:  # numpy would broadcast a scalar silently
-            raise FeatureError(f"The extractor must return {self._width} numbers. Got {len(values)}.")
-        self._place[:] = values
+        try:
+            if self._compute is None:
+                source = item
+            elif (source := shared[self._slot]) is None:
+                source = shared[self._slot] = self._compute(item)
+            values = self._extract(source)
+            if self._width > 1 and len(values) != self._width:  # numpy would broadcast a scalar silently
+                raise FeatureError(f"The extractor must return {self._width} numbers. Got {len(values)}.")
+            self._place[:] = values
+        except BaseException as e:
+            raise as_failure(e)  # noqa: B904  (the same one, mostly)
 
 
 def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool:

@@ -100,11 +100,11 @@ class FailureBook:
                 self._suspects = 0
         self.any = any(self.streaks)
 
-    def resting(self) -> "FailureBook":
-        """Return another book, for answers that do not count: without all features that failed last time."""
+    def resting(self, unsteady: int) -> "FailureBook":
+        """Return another book, for answers that do not count: without `unsteady` features and those that failed."""
         book = FailureBook(len(self.streaks))
-        book.out = sum(1 << feature for feature, streak in enumerate(self.streaks) if streak)
-        book.any = self.any
+        book.out = sum(1 << feature for feature, streak in enumerate(self.streaks) if streak) | unsteady
+        book.any = self.any or unsteady > 0
         book._again = [NEVER] * len(self.streaks)
         return book
 

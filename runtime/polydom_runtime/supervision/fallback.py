@@ -21,6 +21,7 @@ class Fallback:
 
     def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
         self.labels = labels_of(bundle)
+        self._n_features = len(bundle.names)
         self._models = LoadedModels(bundle)
         self._models.load_only(numbers)
         self.prior = self._models.prior
@@ -35,6 +36,8 @@ class Fallback:
         Neither `failing` models run here nor the one that the worker is in: this process cannot be replaced.
         """
         models, mask = self._models, link.done
+        if mask >> self._n_features:  # a broken worker may write anything there
+            mask = 0
         models.out = {link.model, *failing}
         left_ns = (deadline - MIN_MARGIN_NS - hardware_clock()) / slowdown
         model = models.best_loaded(mask, left_ns)
@@ -60,7 +63,7 @@ class StageNames:
 
     def features(self, link: Link) -> tuple[str, ...]:
         """Return the features that a worker is busy with: one, all that share a step, or none if that is not known."""
-        stage = link.stage
+        stage = self._stage(link)
         if stage < len(self.space):
             return self._names[stage : stage + 1] if stage != NO_STAGE else ()
         step = self.space.steps[stage - len(self.space)]
@@ -70,8 +73,13 @@ class StageNames:
         """Return the name of what a worker is busy with; "the worker" if it is not known."""
         if link.model != NO_NUMBER:
             return name_of_model(link.model)
-        return "the worker" if link.stage == NO_STAGE else self._names[link.stage]
+        stage = self._stage(link)
+        return "the worker" if stage == NO_STAGE else self._names[stage]
 
     def within(self, link: Link) -> str:
         """Return the end of a sentence that says in what something happened; empty if it is not known."""
-        return "" if link.model == NO_NUMBER and link.stage == NO_STAGE else f" in {self.name(link)}"
+        return "" if link.model == NO_NUMBER and self._stage(link) == NO_STAGE else f" in {self.name(link)}"
+
+    def _stage(self, link: Link) -> int:
+        """Return the stage of a worker; `NO_STAGE` also for a number that a broken one has written there."""
+        return stage if 0 <= (stage := link.stage) < len(self._names) else NO_STAGE

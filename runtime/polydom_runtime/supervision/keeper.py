@@ -25,7 +25,7 @@ from .linux import Waiter, sleep
 from .model_failures import name_of_model
 from .nursery import FAILED, LOADED, WARM, WORKER
 from .sealed_bundle import SealedBundle
-from .shared_block import MODEL, SharedBlock, map_shared, new_memory, write_item
+from .shared_block import ALIVE_UNTIL, MODEL, SharedBlock, map_shared, new_memory, write_item
 from .worker import MAX_MESSAGE_BYTES, Link
 
 START_NS = 60_000_000_000
@@ -33,6 +33,9 @@ START_NS = 60_000_000_000
 
 MODEL_S, LOOK_NS = 15.0, 50_000_000
 """The time that the load of one model, or one of its first runs, may take, and how often it is looked at."""
+
+LOOK_FOR_LIFE_NS = 1_000_000_000
+"""How often it is looked whether the nursery shows that it lives."""
 
 LOOK_FOR_PLAN_S = 0.005
 """How often it is looked whether a worker has the plan that is waited for."""
@@ -56,6 +59,7 @@ class Keeper:
         self.hand_over: dict[Regime, float] = {}
         self.nurseries = self.workers = self.nursery_pid = self.planned = self.plan = 0
         self.causes = Causes()
+        self._owner = os.getpid()
         self._sealed = sealed
         self._order = {**order, "bundle": sealed.order}
         self._ready: SimpleQueue[Link] = SimpleQueue()
@@ -137,6 +141,8 @@ class Keeper:
 
     def close(self) -> None:
         """End the nursery and its workers, and wait until the nursery has ended."""
+        if os.getpid() != self._owner:
+            return  # a process that the program has forked, in which it may end as it likes
         self._closing.set()
         if self._process is not None:
             self._process.kill()  # and with it, whatever hangs in a worker that the thread waits for
@@ -151,14 +157,28 @@ class Keeper:
 
     def _keep(self) -> None:
         pause = FIRST_PAUSE_S
-        while not self._closing.is_set():
-            before = self.workers
-            with suppress(OSError, TypeError, ValueError):  # also a message that lost its descriptors
-                self._with_nursery()
-            pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, MAX_PAUSE_S)
-            self._loaded.set()
-            self._first.set()
-            self._closing.wait(pause)
+        while True:
+            try:
+                if self._closing.is_set():
+                    return
+                pause = self._keep_one(pause)
+            except Exception:  # no memory to go on, nor to say so
+                pass
+
+    def _keep_one(self, pause: float) -> float:
+        """Keep a nursery until it ends, and pause; return how long."""
+        before = self.workers
+        try:
+            self._with_nursery()
+        except ConnectionError:  # it has ended
+            pass
+        except Exception as e:  # no memory or process for it, or a message that is none, or lost its descriptors
+            self._fail(WorkerError(f"The process that starts workers could not be started, or broke off. {e!r}"))
+        pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, MAX_PAUSE_S)
+        self._loaded.set()
+        self._first.set()
+        self._closing.wait(pause)
+        return pause
 
     def _with_nursery(self) -> None:
         """Start a nursery and take its workers until it ends."""
@@ -175,7 +195,7 @@ class Keeper:
                     self._heed(ours)
                     self._tell_model("Its process crashed.")
             except TimeoutError:
-                self._tell_model("It took longer.")
+                self._tell_model("It took longer.", "The process that starts workers hung, or was stopped.")
             finally:
                 self._control, self._process, self.nursery_pid, self._has_order = None, None, 0, False
                 process.kill()
@@ -183,6 +203,7 @@ class Keeper:
 
     def _give_order(self, control: socket.socket) -> None:
         self._words[MODEL] = 0
+        self._words[ALIVE_UNTIL] = hardware_clock() + START_NS
         self.hand_over = self.hand_over or round_trips(control)  # the times that were learned begin with it
         rest = {"hand_over": self.hand_over, "width": self.block.width, "item_bytes": self.block.item_bytes}
         control.send(msgpack.packb({**self._order, **rest}))
@@ -203,11 +224,24 @@ class Keeper:
         while not waiter.wait(LOOK_NS):
             if model != (model := int(self._words[MODEL])):
                 since = hardware_clock()
-            elif model and hardware_clock() - since > MODEL_S * 1e9:
+            elif hardware_clock() > (since + int(MODEL_S * 1e9) if model else int(self._words[ALIVE_UNTIL])):
                 raise TimeoutError
+
+    def _await_life(self, control: socket.socket) -> None:
+        """Wait for a message of the nursery; TimeoutError if it shows no life at two looks in a row.
+
+        At one look it may be late since the whole machine, or this process too, was stopped.
+        """
+        waiter, words, overdue = Waiter(control.fileno()), self._words, 0
+        while not waiter.wait(LOOK_FOR_LIFE_NS):
+            until = int(words[ALIVE_UNTIL])
+            if until == overdue:
+                raise TimeoutError
+            overdue = until if until < hardware_clock() else 0
 
     def _heed(self, control: socket.socket) -> None:
         while True:
+            self._await_life(control)
             message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 2)
             if not message:
                 return
@@ -230,11 +264,15 @@ class Keeper:
         """The words of the slot of the nursery, mapped only while they are looked at."""
         return self.block.slot(0).words
 
-    def _tell_model(self, got: str) -> None:
-        """Say in which model the nursery ended, if it was in one."""
-        if (model := int(self._words[MODEL])) and not self._closing.is_set():
+    def _tell_model(self, got: str, otherwise: str = "") -> None:
+        """Say in which model the nursery ended, if it was in one; or else another text, if any."""
+        if self._closing.is_set():
+            return
+        if model := int(self._words[MODEL]):
             name = name_of_model(model - 1).capitalize()
             self._fail(WorkerError(f"{name} must be loaded and run within {MODEL_S:g} s. {got} {REMEDY}"))
+        elif otherwise:
+            self._fail(WorkerError(otherwise))
 
     def _fail(self, error: PolyDomError) -> None:
         self._failure = error

@@ -7,7 +7,9 @@ import select
 import signal
 from collections.abc import Callable
 
-PR_SET_PDEATHSIG = 1
+from polydom_runtime.exceptions import WorkerError
+
+PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2
 POLLIN = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -31,17 +33,49 @@ class Waiter:
     False
     """
 
-    __slots__ = ("_arguments", "_time")
+    __slots__ = ("_time", "arguments")
 
     def __init__(self, descriptor: int) -> None:
         self._time = _Time()
         polled = _Polled(descriptor, POLLIN, 0)
-        self._arguments = ctypes.byref(polled), ctypes.c_ulong(1), ctypes.byref(self._time), None
+        self.arguments = ctypes.byref(polled), ctypes.c_ulong(1), ctypes.byref(self._time), None
 
     def wait(self, nanoseconds: int) -> bool:
         """Wait at most this long, or until a signal comes; tell whether the descriptor is readable."""
         self._time.seconds, self._time.nanoseconds = divmod(max(nanoseconds, 0), 1_000_000_000)
-        return int(_ppoll(*self._arguments)) > 0
+        return int(_ppoll(*self.arguments)) > 0
+
+
+def check_calls() -> None:
+    """Check that this system has the calls that supervision needs, by using each once; `WorkerError` without one."""
+    calls: dict[str, Callable[[], object]] = {
+        "memfd_create": lambda: os.close(os.memfd_create("polydom-check", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)),
+        "pidfd_open and pidfd_send_signal": _signal_nobody,
+        "ppoll": lambda: _checked(_libc.ppoll(*Waiter(-1).arguments)),
+        "prctl": lambda: _checked(_libc.prctl(PR_GET_PDEATHSIG, ctypes.byref(ctypes.c_int()))),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+        except (OSError, AttributeError) as e:  # the latter if Python itself was built for an older system
+            raise WorkerError(
+                f"For supervision, the system must allow {name}. Got: {e}. Linux is older than 5.3, or a "
+                "seccomp profile denies it: that of an old version of Docker or Podman, or SystemCallFilter= of a "
+                "service. Update that, allow the call there, or answer without supervision."
+            ) from e
+
+
+def _signal_nobody() -> None:
+    own = os.pidfd_open(os.getpid())
+    try:
+        signal.pidfd_send_signal(own, 0)
+    finally:
+        os.close(own)
+
+
+def _checked(result: int) -> None:
+    if result < 0:
+        raise OSError(number := ctypes.get_errno(), os.strerror(number))
 
 
 def sleep(seconds: float) -> None:

@@ -5,6 +5,7 @@ with it over an inherited socket. It computes no item itself, so no feature can 
 """
 
 import gc
+import mmap
 import os
 import select
 import signal
@@ -37,6 +38,7 @@ from .linux import die_with_parent, map_at, run_behind, survives
 from .model_failures import name_of_model
 from .sealed_bundle import sealed_bundle
 from .shared_block import (
+    ALIVE_UNTIL,
     MODEL,
     SINCE,
     SLOTS,
@@ -64,6 +66,9 @@ ECHO = msgpack.packb(
 
 WORKERS = 2
 """One works, the other waits to take over. If both have old plans, there is a third with the new ones."""
+
+HUNG_AFTER_S = 5.0
+"""A nursery shows that it lives at least as often, unless it has said that its work takes longer."""
 
 LOOK_AFTER_S = 0.5
 """Seconds between two checks: whether a worker is stuck, or is missing because the system refused a process."""
@@ -145,6 +150,7 @@ class Nursery:
         gc.freeze()  # a collection would write to every object, and so copy every page for each worker
         while True:
             self._fill()
+            self._promise_life(HUNG_AFTER_S)
             for descriptor, _ in self._poll.poll(0.0 if self._layouts else LOOK_AFTER_S * 1e3):
                 if descriptor in self._workers:
                     self._reap(descriptor)
@@ -153,6 +159,10 @@ class Nursery:
             self._kill_stuck()
             if self._layouts:
                 self._lay_out()
+
+    def _promise_life(self, seconds: float) -> None:
+        """Tell the keeper until when it will hear of this process again: it ends one that hangs or is stopped."""
+        self._words[ALIVE_UNTIL] = hardware_clock() + int(seconds * 1e9)
 
     def _fill(self) -> None:
         try:
@@ -184,7 +194,12 @@ class Nursery:
             if pid == 0:
                 ours.close()
                 self._become_worker(nursery, theirs, number)
-            pidfd = os.pidfd_open(pid)
+            try:
+                pidfd = os.pidfd_open(pid)
+            except OSError:  # no descriptor is left
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                raise
             self._workers[pidfd] = pid, number, self._plan
             self._poll.register(pidfd, select.POLLIN)
             message = msgpack.packb((WORKER, (pid, self._plan), number))
@@ -204,7 +219,7 @@ class Nursery:
             self._words[MODEL] = 0
             serve(connection, self._worker, self._block.item, self._words)
             code = 0
-        except ConnectionError:
+        except OSError:  # the supervisor is gone, or a feature closed the connection
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -214,6 +229,9 @@ class Nursery:
     def _take_slot(self, number: int) -> None:
         length = self._block.slot_bytes
         map_at(self._window.ctypes.data, length, self._block.descriptor, number * length)
+        # A process that a feature forks has no slot: it ends where it would go on with the item, and write there.
+        view: Any = self._window.base
+        view.obj.madvise(mmap.MADV_DONTFORK)
 
     def _reap(self, pidfd: int) -> None:
         """Forget a worker that has ended. Only now is it certain that nobody writes to its slot."""
@@ -263,6 +281,7 @@ class Nursery:
 
         def load(number: int) -> Run:
             if self._layouts:
+                self._promise_life(2.0 * TRY_MODEL_S + HUNG_AFTER_S)
                 safe = survives(lambda: run_of(number)(), TRY_MODEL_S)
                 self._words[MODEL] = 0
                 if not safe:
@@ -278,7 +297,13 @@ class Nursery:
             item = read_item(header, memory)
         except Exception:  # of a class that can be imported only where the item was made
             return False
-        if not survives(lambda: self._predictor.warm_up(item), seconds):
+        self._promise_life(2.0 * seconds + HUNG_AFTER_S)
+
+        def tried() -> None:
+            warnings.simplefilter("ignore")  # they are said below
+            self._predictor.warm_up(item)
+
+        if not survives(tried, seconds):
             self._words[MODEL] = 0
             return False
         self._predictor.warm_up(item)

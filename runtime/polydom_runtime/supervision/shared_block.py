@@ -21,7 +21,7 @@ from polydom_runtime.policy.loaded_models import Run, RunOf
 SLOTS = 8
 """More slots than workers at a time, since workers that are being killed keep their slots."""
 
-PROGRESS, STAGE, SINCE, MODEL = 0, 1, 2, 3
+PROGRESS, STAGE, SINCE, MODEL, ALIVE_UNTIL = 0, 1, 2, 3, 4
 NO_STAGE = -1
 VALUES_AT = 64
 ARRAY, TRANSPOSED, PICKLED = 0, 1, 2
@@ -40,7 +40,7 @@ class Slot:
     """Shape (8,). At `PROGRESS` the mask of the features that are computed. At `STAGE` the position of the feature
     or shared step that was begun last, where steps come after all features. At `SINCE` the clock reading when the
     worker got the item, 0 if it has none. At `MODEL` the number of the model that was begun last, plus 1; 0 once it
-    is done."""
+    is done. At `ALIVE_UNTIL`, in the nursery's slot, the clock reading by which it will have written another one."""
     values: NDArray[np.float32]
     """Shape (sum of widths,). The row of features."""
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.bundles.index_file import loaded
-from polydom_runtime.causes import Causes
+from polydom_runtime.causes import Causes, error_text
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
@@ -20,19 +20,20 @@ from polydom_runtime.learning.experience import Experience, runs_of
 from polydom_runtime.learning.margin import PAUSE, Margin, is_paused
 from polydom_runtime.learning.slowdown import CALM, Slowdown
 from polydom_runtime.policy.abstention import least_confidence
-from polydom_runtime.policy.deadline import checked_deadline
-from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
+from polydom_runtime.policy.deadline import checked_deadline, longest_wait_ns
+from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import Kept, KeptItems
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
 from polydom_runtime.stages import Trace
+from polydom_runtime.turn import Turn, refuse, refuse_copy
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
-from .linux import sleep
+from .linux import check_calls, sleep
 from .model_failures import ModelFailures, name_of_model
 from .sealed_bundle import SealedBundle
 from .shared_block import ItemHeader, write_item
-from .worker import NOTHING, Link, Reply, Told
+from .worker import NOTHING, Link, Reply, Told, WrongReply
 
 if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
@@ -64,6 +65,18 @@ MAX_REHEARSAL_NS = 10_000_000
 """A rehearsal takes a millisecond or two. A worker that is not done by then is late, as with an item."""
 
 
+_turns: "weakref.WeakSet[Turn]" = weakref.WeakSet()
+"""Of all predictors of this process. A process that it forks must not use their workers, so nobody has a turn there."""
+
+
+def _take_all() -> None:
+    for turn in _turns:
+        turn.take()
+
+
+os.register_at_fork(after_in_child=_take_all)
+
+
 class Due(NamedTuple):
     """When an item arrived, and when it was handed over: clock readings in nanoseconds."""
 
@@ -72,12 +85,13 @@ class Due(NamedTuple):
 
 
 class SupervisedPredictor:
-    """Answers every item within the deadline, even if a feature hangs or crashes. For one thread at a time.
+    """Answers every item within the deadline, even if a feature hangs or crashes. For one caller at a time.
 
     Features and models run in a worker process. If it has no answer shortly before the deadline, the supervisor runs
     the best model over the features that the worker has finished, or gives the prior. A late worker is kept if it is
     done soon after the next item comes; else it is killed, and a spare one takes over. After several such kills or
-    crashes in a row in the same feature or model, workers leave it out, and try it again ever more rarely.
+    crashes in a row in the same feature or model, workers leave it out, and try it again ever more rarely. A worker
+    that sends anything but the reply to its item counts as one that died.
 
     Items should be arrays, which are copied as they are. Other items are pickled, and the time that this takes has no
     bound.
@@ -120,7 +134,8 @@ class SupervisedPredictor:
         As of a `Predictor`, for whole answers, whoever gives them.
     counts : Counter
         Items by who answered and why: ``worker``; or the supervisor, since the worker was ``late`` or ``died``, since
-        there was ``no worker``, since the item could be ``not passed`` on, or since it had ``waited`` for too long.
+        there was ``no worker``, since the item could be ``not passed`` on, since it had ``waited`` for too long, or
+        since something ``failed`` in this process, such as memory.
     n_oversized : int
         Items, larger than any measured one, that a worker answered; their costs were extrapolated.
     restarts : int
@@ -152,9 +167,11 @@ class SupervisedPredictor:
         trust: "Trust | None" = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
+        check_calls()
         bundle = loaded(folder, trust)
         self.bundle = replace(bundle if learned is None else learned.applied(bundle), contents=())
         bundle = replace(bundle, models=self.bundle.models)  # which may run by other engines
+        self._all = (1 << len(bundle.names)) - 1
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
@@ -162,6 +179,7 @@ class SupervisedPredictor:
         self._reply = reply
         cold = bundle.at(self.deadline, "cold")
         self._budget_ns = int(self.deadline * 1e9)
+        self._longest_wait_ns = longest_wait_ns(self._budget_ns)
         self._reserve_ns = _reserve_ns(self._budget_ns, reserve)
         self.runs = runs_of(runs)
         # The worker must be done when the supervisor stops waiting.
@@ -171,7 +189,8 @@ class SupervisedPredictor:
         self._keeper = Keeper(SealedBundle(bundle), {"deadline": seconds, **order}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None
-        self._sequence = self._items = 0
+        # Numbers of messages begin at random: code of features that writes to the socket of a worker cannot guess one.
+        self._sequence, self._items = int.from_bytes(os.urandom(7), "big"), 0
         self._last: Any = None
         self._kept = KeptItems()
         self.trace = Trace()
@@ -189,9 +208,15 @@ class SupervisedPredictor:
         except BaseException:
             self.close()
             raise
+        self._turn = Turn()
+        _turns.add(self._turn)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         models = (math.ceil(model.seconds * 1e9) for model in cold.models)
         self._longest_ns = max(models, default=0)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse copies and pickles."""
+        refuse_copy(self)
 
     @property
     def reserve(self) -> float:
@@ -241,12 +266,13 @@ class SupervisedPredictor:
         bool
             Whether they start warm. They start cold if a feature hangs or crashes on the item.
         """
-        with suppress(ItemError):  # the first item must not pay for the pages of the shared memory
-            write_item(item, self._keeper.block.item)
-        warm = self._keeper.warm_up(item, WARM_UP_S)
-        if self._link is not None:
-            self._link.kill()
-        self._use(self._keeper.take(START_S))
+        with self._turn:
+            with suppress(ItemError):  # the first item must not pay for the pages of the shared memory
+                write_item(item, self._keeper.block.item)
+            warm = self._keeper.warm_up(item, WARM_UP_S)
+            if self._link is not None:
+                self._link.kill()
+            self._use(self._keeper.take(START_S))
         return warm
 
     def rehearse(self) -> None:
@@ -255,6 +281,10 @@ class SupervisedPredictor:
         As `Predictor.rehearse`; it ends within `MAX_REHEARSAL_NS`. A worker that hangs or crashes in a rehearsal is one
         that is late or dies, and the kept items are forgotten.
         """
+        with self._turn:
+            self._rehearse()
+
+    def _rehearse(self) -> None:
         self._keep_last()
         end = hardware_clock() + MAX_REHEARSAL_NS
         self._kept.rehearse(lambda item: self._rehearse_with(item, end), hardware_clock, self._budget_ns)
@@ -269,17 +299,24 @@ class SupervisedPredictor:
         ----------
         seconds : float
         """
+        with self._turn:
+            self._use_slack(seconds)
+
+    def _use_slack(self, seconds: float) -> None:
         self._slack_end = hardware_clock() + int(seconds * 1e9)
         link = self._link
-        with suppress(OSError):  # one that died is found out at the next item
-            if link is not None and self._is_free(link, 0) and self._keeper.plan != link.plan:
-                self._change_over(link)
+        if link is not None:
+            try:
+                if self._is_free(link, 0) and self._keeper.plan != link.plan:
+                    self._change_over(link)
+            except OSError:
+                self._lose(link)
         if not self._experience.has_work(seconds, self._items):
             return
         tried = self._keep_last()
         if self._models.failing:
             tried = None
-        failing = self._failures.keys() | self._out
+        failing = self._failures.keys() | self._out | self.bundle.references.unsteady_in(self._stages.space)[1]
         left = (self._slack_end - hardware_clock()) * 1e-9
         self._experience.use_slack(left, self._new_learner, tried, failing)
 
@@ -328,7 +365,7 @@ class SupervisedPredictor:
             link.kill()
             self._use(new)
             if self._slack_end - hardware_clock() > MAX_REHEARSAL_NS:
-                self.rehearse()
+                self._rehearse()
 
     def _use(self, link: Link | None) -> None:
         """Hand items to a worker from now on."""
@@ -374,7 +411,7 @@ class SupervisedPredictor:
             return None
         return reply
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item in time; never raises on account of the item, a feature or a model.
 
         Parameters
@@ -382,10 +419,39 @@ class SupervisedPredictor:
         item : object
         arrived_ns : int, optional
             See `Predictor.predict_one`.
+
+        Raises
+        ------
+        PredictorInUseError
+            If it is called while it is at work, or in a process that was forked from the one that made it.
         """
-        self._items += 1
         start = hardware_clock()
-        due = Due(start if arrived_ns is None else min(arrived_ns, start), start)
+        if arrived_ns is None:
+            arrived_ns = start
+        elif type(arrived_ns) is not int or not 0 <= start - arrived_ns <= self._longest_wait_ns:
+            from polydom_runtime.policy.arrival import predict_arrived  # only here: most times are plain
+
+            answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._budget_ns)
+            return answer
+        due, turn = Due(arrived_ns, start), self._turn
+        try:
+            del turn.free
+        except AttributeError:
+            refuse()
+        try:
+            return self._answer(item, due)
+        except Exception as e:  # of this process, such as MemoryError
+            self.causes.add("the supervisor", e)
+            if (link := self._link) is not None and link.asked:  # its reply may be lost
+                with suppress(Exception):
+                    self._lose(link)
+            return self._own(due, self._fallback.prior, "failed", f"supervised: {error_text(e)}")
+        finally:
+            turn.free = True
+
+    def _answer(self, item: Any, due: Due) -> Prediction:
+        start = due.start
+        self._items += 1
         deadline = due.arrived + self._budget_ns
         last = deadline - self._reserve_ns
         if start >= last:
@@ -406,8 +472,9 @@ class SupervisedPredictor:
             if reply is None:
                 model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
                 reply = self._reply(link, last - hardware_clock())
-        except OSError:
-            reason = f"supervised: the worker died{self._stages.within(link)}"
+        except OSError as e:
+            did = "sent what is no reply" if isinstance(e, WrongReply) else "died"
+            reason = f"supervised: the worker {did}{self._stages.within(link)}"
             model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
             self._lose(link)
             return self._own(due, model, "died", reason, label)
@@ -431,7 +498,9 @@ class SupervisedPredictor:
         """
         from polydom_runtime.explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
-        margin, answer = self.margin.value, self.predict_one(item)
+        with self._turn:
+            margin, now = self.margin.value, hardware_clock()
+            answer = self._answer(item, Due(now, now))
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
         times, learned = self.bundle.at(self.deadline), None
         known = self._experience.known
@@ -479,17 +548,17 @@ class SupervisedPredictor:
 
     def _lose(self, link: Link) -> None:
         """Kill a worker, if it lives, and count that as a failure of the model or the features it was busy with."""
-        if link.model != NO_NUMBER:
+        self._link = None
+        if 0 <= link.model < len(self.bundle.models):
             self._models.ended(link.model, self._items)
             busy: tuple[str, ...] = (name_of_model(link.model),)
         else:
             busy = self._stages.features(link)
             self._failures.update({name: self._failures.get(name, 0) + 1 for name in busy})
         for name in busy:
-            self.causes.add(name, "Its process crashed, or was busy for too long and had to be ended.")
+            self.causes.add(name, "Its process crashed, was busy for too long, or sent what is no reply.")
         self.restarts += 1
         link.kill()
-        self._link = None
 
     def _of_worker(self, due: Due, link: Link, reply: Reply) -> Prediction:
         self.trace.size, self.trace.features, self.trace.marks = reply.size, reply.started, reply.marks
@@ -497,7 +566,7 @@ class SupervisedPredictor:
             self._last = None
             reason = "supervised: the item can be made only where it comes from"
             return self._own(due, self._fallback.prior, "not passed", reason)
-        for name in self._failures and self._stages.space.names_of(link.done):
+        for name in self._failures and self._stages.space.names_of(link.done & self._all):
             self._failures.pop(name, None)
         self._models.worked(reply.answer, self._items)
         self._out = frozenset(reply.out)

@@ -35,6 +35,10 @@ COLLECT_EVERY = 1000
 """Items between two garbage collections, each after an answer was sent."""
 
 
+class WrongReply(ConnectionError):
+    """A message came from the socket of a worker that is not its reply to the item in work."""
+
+
 class Reply(NamedTuple):
     """The reply of a worker to one item."""
 
@@ -90,6 +94,8 @@ class Worker(NamedTuple):
 def serve(connection: socket.socket, worker: Worker, place: NDArray[np.uint8], words: NDArray[np.int64]) -> None:
     """Tell the supervisor that this worker is ready, and answer the items in their place until it closes or is gone."""
     answered, predictor = 0, worker.predictor
+    alone = [True]
+    os.register_at_fork(after_in_child=alone.clear)
     with collector_off():
         connection.send(READY)
         while message := connection.recv(MAX_MESSAGE_BYTES):
@@ -103,6 +109,8 @@ def serve(connection: socket.socket, worker: Worker, place: NDArray[np.uint8], w
             words[SINCE] = words[MODEL] = 0
             if arrived_ns is None:
                 words[STAGE] = NO_STAGE  # no progress was noted that would show that it is done
+            if not alone:  # a process that a feature forked, and that came back here
+                os._exit(1)
             connection.send(reply)
             answered += 1
             if answered % COLLECT_EVERY == 0:
@@ -127,7 +135,7 @@ def _reply(
     slowdown.value, slowdown.ratio, predictor.margin.value = told.slowdown, NOTHING, told.margin
     if predictor.runs is not None:
         predictor.runs.careful = told.careful
-    answer = predictor.rehearse_with(item) if arrived_ns is None else predictor.predict_one(item, arrived_ns)
+    answer = predictor.rehearse_with(item) if arrived_ns is None else predictor.predict_one(item, arrived_ns=arrived_ns)
     trace, seen = predictor.trace, [(regime, *last) for regime, _, _, _, *last in predictor.take_unread()]
     ways = trace.features, trace.marks, list(predictor.out)
     return Reply(sequence, answer, float(trace.size), *ways, slowdown.ratio, seen[0] if seen else None)
@@ -144,7 +152,7 @@ class Link:
         self.plan = plan
         self.slot = slot
         self.asked = 0
-        self._pidfd = pidfd
+        self._pidfd, self._owner = pidfd, os.getpid()
         self._connection = connection
         self._waiter = Waiter(connection.fileno())
         self._is_new, self._start_ns = True, 0
@@ -173,7 +181,7 @@ class Link:
     ) -> None:
         """Hand over an item; OSError if the worker is gone.
 
-        `sequence` counts from 1; `arrived_ns` is None for a rehearsal, and to try a `unit` on the item. `failures` (of
+        `sequence` is never 0; `arrived_ns` is None for a rehearsal, and to try a `unit` on the item. `failures` (of
         features, told to a new worker) and `out` (numbers of models, told at each change) are what the worker must do
         without.
         """
@@ -185,20 +193,28 @@ class Link:
         changed = None if out == self._out else out
         message = msgpack.packb((sequence, arrived_ns, unit, told, failed, changed, header))
         self._out = out
+        self.asked, self._start_ns = sequence, start_ns  # also if a signal raises right after it was sent
         self._connection.send(message, socket.MSG_DONTWAIT)
         self._is_new = False
-        self.asked, self._start_ns = sequence, start_ns
 
     def reply(self, nanoseconds: int = 0) -> Reply | None:
-        """Return the reply; None if it does not come within this time; ConnectionError if the worker is gone."""
+        """Return the reply; None if it does not come within this time.
+
+        Raises ConnectionError if the worker is gone; `WrongReply`, which is one, if anything else comes.
+        """
         if not self._waiter.wait(nanoseconds):
             return None
         message = self._connection.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)
         if not message:
             raise ConnectionResetError
+        try:
+            sequence, answer, *rest = msgpack.unpackb(message)
+            reply = Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *rest)
+        except Exception as e:  # msgpack raises many kinds
+            raise WrongReply from e
+        if sequence != self.asked:
+            raise WrongReply
         self.asked = 0
-        sequence, answer, *rest = msgpack.unpackb(message)
-        reply = Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *rest)
         if reply.marks:
             reply.marks[0] = self._start_ns  # the hand-over is a part of the time before the first decision
         return reply
@@ -226,10 +242,11 @@ class Link:
     def kill(self) -> None:
         """Kill the worker, if it lives, and close the link."""
         if self._pidfd >= 0:
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-            os.close(self._pidfd)
-            self._pidfd = -1
+            if os.getpid() == self._owner:  # not in a process that the program has forked
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            pidfd, self._pidfd = self._pidfd, -1  # only now, since a signal or no memory may end this anywhere
+            os.close(pidfd)
             self._connection.close()
 
     def __del__(self) -> None:

@@ -226,7 +226,7 @@ def test_pause_does_not_move_the_margin(tmp_path: Path, clock: Clock, waited: bo
     with supervised(tmp_path / "b") as own:
         answer_by_worker(own)
         if waited:
-            answer = own.predict_one(item(), clock() - int(2e9 * DEADLINE_S))
+            answer = own.predict_one(item(), arrived_ns=clock() - int(2e9 * DEADLINE_S))
         else:
             answer = late(own, clock, 3.0 * DEADLINE_S)
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 Policy = Literal["anytime", "strict"]
 
+OTHER_FORM = "item of another form"
+"""The reason of an answer to an item that is not of the kind of those of the build."""
+
 
 class Prediction(NamedTuple):
     """An answer.
@@ -19,8 +22,8 @@ class Prediction(NamedTuple):
     Attributes
     ----------
     label : int, str or bool; float from a regressor; None
-        None if no answer is given: its confidence is too low and the predictor was asked to abstain then, or by the
-        costs of errors to abstain is expected to cost least.
+        None if no answer is given: its confidence is too low and the predictor was asked to abstain then, by the costs
+        of errors to abstain is expected to cost least, or no model was in time and the bundle is built to abstain then.
     features : tuple of str
         The feature set of the model that answered, in the order of its columns; empty for the class prior.
     accuracy : float
@@ -31,14 +34,16 @@ class Prediction(NamedTuple):
     reason : str
         ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
         left for a better set than planned; ``confident`` if a smaller set was sure; or why one answered: ``no time for
-        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``. ``unsure`` if no
-        answer is given and nothing failed.
+        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``, ``item of another
+        form`` than those of the build: of other dimensions, or no numbers. ``unsure`` if a model answered, but its
+        label is withheld, and nothing failed.
     slowdown : float
         How much slower than expected recent items were, at least 1: the time left counted as so much less.
     waited_ns : int
         The part of `elapsed_ns` before the call: the item had arrived already, and nobody worked on it.
     error : str
-        What failed first on the item, and how, such as ``mean: ValueError: no sound``; empty if nothing failed.
+        What failed first on the item, and how, such as ``mean: ValueError: no sound``; ``the time of arrival: another
+        clock`` if the deadline ran from the call for that reason; empty if nothing failed.
     confidence : float or None
         The probability that the label is right, for items like those of the build: as often as that, such answers were
         right on items that their model was not trained on. The prior's is the share of its class. Of a model that
@@ -59,6 +64,11 @@ class Prediction(NamedTuple):
     confidence: float | None = None
     estimator: str | None = None
 
+    @property
+    def is_prior(self) -> bool:
+        """Whether no model answered: the label is that of the class prior, which knows nothing of the item."""
+        return not self.features
+
 
 class Answering(Protocol):
     """The part of a predictor that a loop asks for; a predictor of one's own needs no more.
@@ -71,7 +81,7 @@ class Answering(Protocol):
     def warm_up(self, item: Any) -> object:
         """Run on an item everything that may run, so that the first answer does not pay for cold code."""
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item, which arrived at a time of the clock; at the call if none is given."""
 
 
@@ -135,14 +145,15 @@ def policy_for(bundle: Bundle, asked: Policy) -> Policy:
 
 
 def labels_of(bundle: Bundle) -> Mapping[int | float, Label | float | None]:
-    """Return the label of each number that a model may answer with; None for the one that means to abstain.
+    """Return the label of each number that a model or the prior may answer with; None for the one that is to abstain.
 
     For a regressor each finite number is its own label.
     """
     classes, errors = bundle.space.classes, bundle.error_costs
     if not classes:
         return _AsIs()
-    return dict(enumerate(classes if errors is None or not errors.abstain else (*classes, None)))
+    abstains = bundle.prior.number == len(classes) or (errors is not None and errors.abstain)
+    return dict(enumerate((*classes, None) if abstains else classes))
 
 
 class _AsIs(dict[int | float, Label | float | None]):
@@ -150,5 +161,5 @@ class _AsIs(dict[int | float, Label | float | None]):
 
     def __missing__(self, number: float) -> float:
         if not math.isfinite(number):
-            raise KeyError(number)
+            raise OverflowError(f"it must be finite, got {number}: the features are far from those of the build")
         return number

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError, PolyDomError
-from polydom_runtime.features import FeatureSpace, ItemKind, check_kind, described
-from polydom_runtime.items.sources import UNLABELLED, UNREADABLE, Arrived, LabelledItems, iterate
+from polydom_runtime.features import FeatureSpace, check_kind, described
+from polydom_runtime.items.sources import UNLABELLED, UNREADABLE, Arrived, LabelledItems, iterate, kept
 from polydom_runtime.loop.stop import Stop
 from polydom_runtime.measuring.item_sizes import checked_size
+from polydom_runtime.policy.deadline import ANOTHER_CLOCK
+
+from .terminal import say
 
 if TYPE_CHECKING:
     from polydom_runtime.delivery.following_predictor import FollowingPredictor
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
     from .tally import Tally
 
 
+FIRST = 10
+"""So many first items must not all be unusable: fewer may be what a sensor gives when it starts."""
+
+
 def follows(predictor: "AnyPredictor") -> "TypeGuard[FollowingPredictor]":
     """Tell whether a predictor takes over new bundles."""
     return hasattr(predictor, "on_slack")
@@ -29,8 +37,8 @@ def follows(predictor: "AnyPredictor") -> "TypeGuard[FollowingPredictor]":
 class LabelledSource:
     """The items of (item, label) pairs, for a loop; None in place of an unreadable one.
 
-    `check` is called with the first item that has values. If it raises, the error is `refused`, and the loop is to
-    stop.
+    `check` is called with the first items that have values, until one is usable. If all of `FIRST` are unusable, or
+    all that there are, the error of the first one is `refused`, and the loop is to stop.
     """
 
     def __init__(
@@ -39,29 +47,49 @@ class LabelledSource:
         self.name = name
         self.label: Any = UNLABELLED
         self.refused: ItemError | None = None
-        self._pairs, self._tally, self._stop = pairs, tally, stop
-        self._check: Callable[[Any], object] | None = check
+        self._pairs, self._tally, self._stop, self._check = pairs, tally, stop, check
+        self._is_new, self._error = True, ""
+        self._unusable: list[str] = []
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        item, self.label = next(self._pairs)
+        try:
+            item, self.label = next(self._pairs)
+        except StopIteration:
+            self._refuse(1)
+            raise
         if item is UNREADABLE:
             self._tally.unreadable += 1
             return None
-        if self._check is not None and item is not None and has_values(bare := _bare(item)):
-            check, self._check = self._check, None
+        if self._is_new and item is not None and has_values(bare := _bare(item)):
             try:
-                check(bare)
+                self._error = ""
+                self._check(bare)
             except ItemError as e:
-                self.refuse(e)
-                return None
+                self._error = str(e)
         return item
 
-    def refuse(self, error: ItemError) -> None:
-        """Refuse all items on account of the first one."""
-        self.refused, self._stop.requested = error, True
+    def judge(self, item: Any, prediction: "Prediction") -> None:
+        """Judge by its answer whether one of the first items is usable."""
+        if not self._is_new or not has_values(item):
+            return
+        error = self._error
+        if not error and not prediction.features and prediction.error not in ("", ANOTHER_CLOCK):
+            error = _unlike(self.name, item, prediction.error)
+        if not error:
+            self._is_new = False
+            return
+        if not self._unusable:
+            say(f"{error} If the first {FIRST} items are such, or all, the run ends.")
+        self._unusable.append(error)
+        self._refuse(FIRST)
+
+    def _refuse(self, at_least: int) -> None:
+        """Refuse all items if none was usable, of a number that tells that."""
+        if self._is_new and len(self._unusable) >= at_least:
+            self.refused, self._stop.requested = ItemError(self._unusable[0]), True
 
     def close(self) -> None:
         """Close the source."""
@@ -93,9 +121,10 @@ class Answers:
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Count, record and print one answer."""
         self._tally.add(prediction, self.source.label, self._predictor.margin.paused)
+        if self.source.label is not UNLABELLED:
+            self._tally.look(item)
         self.records.add(prediction, self._predictor.trace, number)
-        if number == 0 and prediction.error and not prediction.features and has_values(item):
-            self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
+        self.source.judge(item, prediction)
         answer = number, prediction, self._more()
         if self._held is not None:
             self._held.append(answer)
@@ -121,7 +150,7 @@ class Answers:
 
     def _print(self, line: str) -> None:
         try:
-            print(line, flush=True)
+            self.records.lines.write(f"{line}\n")
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
 
@@ -132,7 +161,7 @@ def _as_dict(number: int, prediction: "Prediction", more: dict[str, Any]) -> dic
 
 def bare_items(source: str) -> Iterator[Any]:
     """Yield the items of a source without labels and times of arrival; what is no item is left out."""
-    return (_bare(item) for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
+    return (kept(_bare(item)) for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
 
 
 def _bare(item: Any) -> Any:
@@ -144,14 +173,21 @@ def has_values(item: Any) -> bool:
     return not (isinstance(item, np.ndarray) and item.dtype.kind in "fc" and not np.isfinite(item).all())
 
 
-def check_first(space: FeatureSpace | None, kind: ItemKind | None, source: str, item: Any) -> None:
-    """Check that an item is of the kind of the build's, and that all features of `space`, if given, work on it."""
+def check_first(space: FeatureSpace | None, bundle: Bundle, compare: bool, source: str, item: Any) -> None:
+    """Check that an item is of the kind of the build's, and that all features of `space`, if given, work on it.
+
+    `compare`: whether to compare them with those of an item of the build's type of numbers.
+    """
+    kind = bundle.space.item_kind
     check_kind(item, kind, f"The first item of {source}", "those that the bundle was built with are")
     if space is None:
         return
     try:
         checked_size(space, item)
-        space.extract_all(item)
+        if (steady := bundle.references.steady(space)[0]) is not None:
+            steady.extract_all(item)
+        if compare:
+            bundle.check_type(space, item)
     except PolyDomError as e:
         raise ItemError(_unlike(source, item, str(e))) from e
 

@@ -18,6 +18,7 @@ from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError, DeadlineError
+from polydom_runtime.files import check_folder_of
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.learning.experience import runs_of
 from polydom_runtime.loop.metronome import Metronome
@@ -63,8 +64,8 @@ OPTIONS = (
 
 def run(arguments: Namespace) -> Outcome:
     """Certify, print the certificate, and return it with the exit code of the verdict."""
-    if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):
-        raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")
+    if arguments.out:
+        check_folder_of(arguments.out, CertificateError)
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
     space, bundle = space_of(arguments.space), bundle_of(arguments)
     deadline = bundle.promise.budgets[1] if arguments.deadline is None else arguments.deadline

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from polydom_runtime.causes import raised
 from polydom_runtime.exceptions import PolyDomError
 
-from .options import Option, add_options, check_options
+from .options import Option, add_options, check_options, make_absolute
 from .outcome import ExitCode, Outcome, document
 from .signals import Stopped, interruptible
 from .terminal import close_output, prepare_streams, say
@@ -34,8 +34,8 @@ def add_commands(
     """Add the commands, with their help lines; only the module of the command that the words name is imported.
 
     It is the module of this name in `package`, with ``OPTIONS``, and ``run(arguments)``, which returns an `Outcome`, an
-    exit code or None. The parser's own options must take no values, except `COMPLETION`, for which all modules are
-    imported.
+    exit code or None; it may have ``to_go_on(arguments)``, which says what a user can do who has stopped it. The
+    parser's own options must take no values, except `COMPLETION`, for which all modules are imported.
     """
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     help = "print the completion of this command line for a shell"
@@ -50,6 +50,8 @@ def add_commands(
             add_options(command, [*module.OPTIONS, JSON])
             command.add_argument("--version", action="version", version=f"%(prog)s {version}")
             command.set_defaults(run=partial(_checked, module))
+            if hasattr(module, "to_go_on"):
+                command.set_defaults(to_go_on=module.to_go_on)
 
 
 class PrintCompletion(Action):
@@ -65,20 +67,22 @@ class PrintCompletion(Action):
 
 def _checked(module: ModuleType, arguments: Namespace) -> Any:
     check_options(arguments, module.OPTIONS)
+    make_absolute(arguments, module.OPTIONS)
     return module.run(arguments)
 
 
 def run_command(
-    parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, to_go_on: str, version: str = ""
+    parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, to_go_on: str = "", version: str = ""
 ) -> int:
     """Run a command and return its exit code, see `ExitCode`; every error is one line on stderr.
 
     With ``--json``, standard output gets one JSON `document` and nothing else. Without `argv`, the words are those of
-    the process, and warnings are single lines, too.
+    the process, and warnings are single lines, too. `to_go_on` says what a user can do who has stopped a command that
+    says nothing else.
     """
     words, own = sys.argv[1:] if argv is None else argv, argv is None
     as_json = JSON.name in words
-    program = Path(sys.argv[0]).name
+    program, arguments = Path(sys.argv[0]).name, Namespace()
     if own:
         prepare_streams()
         warnings.showwarning = lambda message, *where: say(message, program)
@@ -118,7 +122,8 @@ def run_command(
         code = failed(e, e, ExitCode.ERROR)
     except KeyboardInterrupt as e:
         number = e.number if isinstance(e, Stopped) else signal.SIGINT
-        code = failed(e, f"stopped. {to_go_on}", ExitCode.AFTER_SIGNAL + number)
+        remedy = arguments.to_go_on(arguments) if hasattr(arguments, "to_go_on") else to_go_on
+        code = failed(e, f"stopped. {remedy}".rstrip(), ExitCode.AFTER_SIGNAL + number)
     except Exception as e:
         if os.environ.get(TRACEBACK):
             raise

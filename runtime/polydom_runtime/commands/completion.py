@@ -5,8 +5,7 @@ from typing import Any
 
 from polydom_runtime.exceptions import PackageError
 
-FILES = ("BUNDLE", "ROOT", "FILE", "BEFORE", "AFTER", "FLIGHT", "FOLDER", "KEYS", "ITEMS", "OUT", "INTO", "RECORD")
-"""The names of arguments that are files or folders; those with an ending in their name are files as well."""
+from .options import names_file
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -30,5 +29,5 @@ def _complete_files(parser: argparse.ArgumentParser, files: Any) -> None:
                 _complete_files(command, files)
         elif action.choices is None and action.nargs != 0:
             name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-            if name in FILES or "." in name:
+            if names_file(name):
                 action.complete = files  # type: ignore[attr-defined]

@@ -5,18 +5,20 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
 from polydom_runtime.diagnosis.doctor import examine
 from polydom_runtime.diagnosis.machine_findings import check_access
-from polydom_runtime.diagnosis.software_findings import check_features
-from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, SignatureError
+from polydom_runtime.diagnosis.software_findings import check_features, check_item
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ItemError, SignatureError
 from polydom_runtime.findings import as_text, exit_code, finding
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.trust import VARIABLE
 
+from .answers import bare_items
 from .bundle_options import TRUST, trust_of
 from .options import Needed, Option
 from .outcome import Outcome
@@ -27,6 +29,11 @@ OPTIONS = (
         "--space MODULE:SPACE",
         "with --bundle: its features, to compare with those of the build",
         needs=Needed("--bundle", "which says what the features gave", BundleMismatchError),
+    ),
+    Option(
+        "--items ITEMS",
+        "with --space: items as of run; the first one is compared with those of the build",
+        needs=Needed("--space", "which has the features of an item", ItemError),
     ),
     TRUST,
 )
@@ -44,7 +51,9 @@ def run(arguments: Namespace) -> Outcome:
     findings += examine(Board(), bundle=bundle, trust=trust)
     if space is not None:
         with suppress(BundleFormatError):  # which is a finding already
-            findings.append(check_features(load_bundle(bundle, trust), space))
+            findings.append(check_features(loaded := load_bundle(bundle, trust), space))
+            if arguments.items:
+                findings += [check_item(loaded, space, item) for item in islice(bare_items(arguments.items), 1)]
     print(as_text(findings))
     return Outcome({"findings": findings}, exit_code(findings))
 

@@ -9,8 +9,10 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.references import restored
 from polydom_runtime.delivery.check import try_bundle
 from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
-from polydom_runtime.delivery.releases import CURRENT
+from polydom_runtime.delivery.on_trial import begin, on_trial, proved_before, root_of, take_back
+from polydom_runtime.delivery.releases import current_digest, release_path
 from polydom_runtime.delivery.rollback import roll_back
+from polydom_runtime.exceptions import PolyDomError
 from polydom_runtime.predictor import Predictor
 
 from .bundle_options import loader_of, trust_of
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
     from polydom_runtime.learning.learned_file import Learned
 
 
-def following(arguments: Namespace, first: Single, make: Callable[[Namespace], Single]) -> FollowingPredictor:
+def following(arguments: Namespace, make: Callable[[Namespace], Single]) -> FollowingPredictor:
     """Return a predictor that takes over new bundles; `make` makes a predictor as `arguments` ask for it."""
+    first, before = _first(arguments, make)
 
     def make_another(learned: "Learned | None") -> Single:
         bundle = load_bundle(arguments.bundle, trust_of(arguments))
@@ -39,11 +42,47 @@ def following(arguments: Namespace, first: Single, make: Callable[[Namespace], S
                 new.warm_up(restored(item))
         return new
 
-    def put_back(digest: str) -> None:
-        """Let the next start use the bundle before, too, if the bundle is the current release of a folder of them."""
-        folder = Path(arguments.bundle)
-        if folder.name == CURRENT and folder.is_symlink():
-            done = roll_back(folder.parent, expected=digest, load=loader_of(arguments))
-            say(f"rolled back to {done.digest[:12]}")
+    def put_back(digest: str, now: str) -> None:
+        """Let the next start use the bundle that answers now, too, if they are releases."""
+        if (root := root_of(arguments.bundle)) is not None:
+            _roll_back(arguments, root, digest, now)
 
-    return FollowingPredictor(first, arguments.bundle, make_another, trial=arguments.trial, on_sent_back=put_back)
+    made = FollowingPredictor(first, arguments.bundle, make_another, trial=arguments.trial, on_sent_back=put_back)
+    made.resume_trial(before)
+    return made
+
+
+def _first(arguments: Namespace, make: Callable[[Namespace], Single]) -> tuple[Single, Single | None]:
+    """Make the first predictor, and if its release is on trial, the one to go back to.
+
+    A release that is on trial may end this process, too, so its start is counted first. One that cannot be used, or has
+    ended too many, is passed over.
+    """
+    root = root_of(arguments.bundle) if arguments.trial else None
+    if root is None or current_digest(root) not in on_trial(root) or (proved := proved_before(root)) is None:
+        return make(arguments), None
+    try:
+        before = make(Namespace(**{**vars(arguments), "bundle": str(release_path(root, proved))}))
+    except PolyDomError as e:
+        say(f"the current release is on trial, and the one before cannot be used instead. {e}")
+        return make(arguments), None
+    try:
+        digest, known = begin(root)
+        if known is not None and known.failure:
+            say(f"{digest[:12]} is not used: {known.failure}")
+            _roll_back(arguments, root, digest, proved)
+            return before, None
+        try:
+            return make(Namespace(**{**vars(arguments), "deadline": before.deadline})), before
+        except PolyDomError:
+            if known is not None:
+                take_back(root, digest, known, known.answers)
+            raise
+    except PolyDomError as e:
+        say(f"{proved[:12]} answers, the release before the current one. {e}")
+        return before, None
+
+
+def _roll_back(arguments: Namespace, root: Path, failed: str, now: str) -> None:
+    done = roll_back(root, to=now, expected=failed, load=loader_of(arguments))
+    say(f"rolled back to {done.digest[:12]}")

@@ -4,6 +4,7 @@ import sys
 from argparse import Namespace
 from dataclasses import asdict
 
+from polydom_runtime.bundles.index_file import demanded
 from polydom_runtime.delivery.fitness import check_fitness
 from polydom_runtime.delivery.install import install
 from polydom_runtime.delivery.packed import unpacked
@@ -12,8 +13,8 @@ from polydom_runtime.device.probe import probe
 from polydom_runtime.findings import as_text
 from polydom_runtime.items.sources import space_of
 
-from .bundle_options import TRUST, loader_of
-from .options import Option
+from .bundle_options import TRUST, loader_of, trust_of
+from .options import Option, values_of
 from .outcome import Outcome
 from .terminal import show
 
@@ -22,6 +23,10 @@ OPTIONS = (
     Option("--into ROOT", "the folder of releases; made if it is missing", required=True),
     Option("--space MODULE:SPACE", "the feature space, to compare its numbers with those of the build"),
     Option("--keep RELEASES", "the number of releases that stay (default 3)", int, 3),
+    Option(
+        "--allow-downgrade",
+        "install also a bundle that is signed under another name than the current one, or has no higher release number",
+    ),
     TRUST,
 )
 
@@ -30,11 +35,12 @@ def run(arguments: Namespace) -> Outcome:
     """Check the bundle on this machine, install it, and say what changed."""
     space = space_of(arguments.space) if arguments.space else None
     load = loader_of(arguments)
-    with unpacked(arguments.bundle) as folder:
+    with unpacked(arguments.bundle, demanded(trust_of(arguments))) as folder:
         bundle = load(folder)
         if warnings := check_fitness(bundle, Board(), probe(), space):
             print(as_text(warnings), file=sys.stderr)
-        done = install(bundle, arguments.into, keep=arguments.keep, load=load)
+        options = values_of(arguments, "keep", "allow_downgrade")
+        done = install(bundle, arguments.into, load=load, **options)
     show(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
     if done.before not in (None, done.digest):
         keys = "".join(f" --trust {file}" for file in arguments.trust or ())

@@ -5,9 +5,11 @@ from argparse import Namespace
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
 from polydom_runtime.device.probe import probe
+from polydom_runtime.exceptions import ProfileError
+from polydom_runtime.files import check_folder_of
 from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.measuring.conditions import onnx_limits
-from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.journal import FileJournal, is_unfinished
 from polydom_runtime.measuring.measure import measure
 from polydom_runtime.measuring.own_profile import own_profile
 from polydom_runtime.measuring.spread import spreads
@@ -45,10 +47,19 @@ OPTIONS = (
 )
 
 
+def to_go_on(arguments: Namespace) -> str:
+    """Return what a user can do who has stopped the measurement."""
+    if is_unfinished(arguments.out):
+        return "To go on where it was stopped, give the same command with --resume."
+    return "Nothing was measured yet."
+
+
 def run(arguments: Namespace) -> Outcome:
     """Time the features on this machine and write the samples."""
     space, items = space_of(arguments.space), readable(arguments.items)
     count, size_range = arguments.sizes
+    if arguments.profile_out:
+        check_folder_of(arguments.profile_out, ProfileError)
     journal = FileJournal(arguments.out, resume=arguments.resume)
     with ProgressBar("costs measured") as bar:
         samples = measure(

@@ -1,10 +1,14 @@
 """Options of command lines as tables: each is described once, and added and checked by one function."""
 
+import os
 from argparse import ArgumentParser, Namespace, _ArgumentGroup
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from polydom_runtime.exceptions import PolyDomError
+
+FILES = ("BUNDLE", "ROOT", "FILE", "BEFORE", "AFTER", "FLIGHT", "FOLDER", "KEYS", "ITEMS", "OUT", "INTO", "RECORD")
+"""The names of arguments that are files or folders; those with an ending in their name are files as well."""
 
 
 class Needed(NamedTuple):
@@ -71,6 +75,34 @@ def add_options(parser: ArgumentParser | _ArgumentGroup, options: Options) -> No
             add_options(parser.add_argument_group(option.title), option.options)
         else:
             add_options(parser.add_mutually_exclusive_group(), option.options)
+
+
+def names_file(name: str) -> bool:
+    """Tell whether an argument whose value has this name is a file or a folder.
+
+    >>> names_file("BUNDLE"), names_file("NAME.costs"), names_file("MODULE:SPACE")
+    (True, True, False)
+    """
+    return name in FILES or "." in name
+
+
+def make_absolute(arguments: Namespace, options: Options) -> None:
+    """Make the names of files absolute: a module of the user may change the folder of the process.
+
+    Items are a file if it is there. What may be a file or a known name, such as a profile, stays as it is.
+    """
+    for option in options:
+        if isinstance(option, Group):
+            make_absolute(arguments, option.options)
+        elif names_file(name := option.settings.get("metavar") or "") and "|" not in name:
+            value = getattr(arguments, option.dest)
+            found = [_absolute(one, name != "ITEMS") for one in (value if isinstance(value, list) else [value])]
+            setattr(arguments, option.dest, found if isinstance(value, list) else found[0])
+
+
+def _absolute(value: Any, is_sure: bool) -> Any:
+    is_file = isinstance(value, str | os.PathLike) and value not in ("", "-") and (is_sure or os.path.exists(value))
+    return type(value)(os.path.abspath(value)) if is_file else value
 
 
 def check_options(arguments: Namespace, options: Options) -> None:

@@ -46,7 +46,10 @@ def answer_periodically(
     summary = run_loop(arguments, monitor)
     if broke := summary.ended == "the source broke":  # then the service must be started again
         say(f"the items ended with an error. {summary.counts.errors['source']}")
-    return int(broke), {"loop": loop_data(summary)}
+    failures, errors = summary.counts.failures, summary.counts.errors
+    for part in (lost := [part for part in ("predictor", "on_answer") if part in failures]):
+        say(f"{part} failed {failures[part]:,} times. The first time: {errors[part]}")
+    return int(broke or bool(lost)), {"loop": loop_data(summary)}
 
 
 class StatusLine:

@@ -1,6 +1,5 @@
 """The records of the answers of ``polydom-node run``: metrics and a flight recording, as far as they are asked for."""
 
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
@@ -16,12 +15,14 @@ if TYPE_CHECKING:
     from polydom_runtime.records.recorder import FlightRecorder
     from polydom_runtime.stages import Trace
 
+    from .lines import Lines
+
 
 class Records:
     """Counts and records every answer; metrics are written once at the start, to show trouble then."""
 
-    def __init__(self, arguments: Namespace, predictor: "AnyPredictor") -> None:
-        self._arguments = arguments
+    def __init__(self, arguments: Namespace, predictor: "AnyPredictor", lines: "Lines") -> None:
+        self._arguments, self.lines = arguments, lines
         self._recorder = self._open_recorder(predictor) if arguments.record else None
         is_asked = arguments.metrics_json or arguments.metrics_prometheus
         self._metrics = Metrics(predictor) if is_asked else None
@@ -33,7 +34,7 @@ class Records:
         from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly  # only if asked for
 
         json, text = self._arguments.metrics_json, self._arguments.metrics_prometheus
-        outputs: list[MetricsOutput] = [JsonLines(sys.stdout if json == "-" else json)] if json else []
+        outputs: list[MetricsOutput] = [JsonLines(self.lines if json == "-" else json)] if json else []
         outputs += [PrometheusText(text)] if text else []
         return [Regularly(output, metrics, self._arguments.metrics_every, say=say) for output in outputs]
 
@@ -59,6 +60,8 @@ class Records:
                 say(f"metrics could not be written {file.failures} times")
         if self._recorder is not None:
             self._recorder.close()
+            if n := self._recorder.n_dropped:
+                say(f"{n} items could not be recorded")
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Count and record one answer, after it was given; never raises."""
@@ -88,5 +91,7 @@ class Records:
         say(f"answers by the bundle {name}{bundle.sha256[:12]} from here on")
 
     def on_slack(self, seconds_left: float) -> None:
-        """Write the file that is due, one at a time, if there is enough time before the next item."""
+        """Write the file that is due, one at a time, if there is time before the next item; check the recording."""
         any(file.on_slack(seconds_left) for file in self._files)
+        if self._recorder is not None:
+            self._recorder.on_slack(seconds_left)

@@ -4,6 +4,7 @@ import gc
 import json
 import math
 import os
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
@@ -24,6 +25,7 @@ from polydom_runtime.records.metrics import known_as
 from .answers import Answers, LabelledSource, check_first, follows
 from .bundle_options import bundle_of, learned_of
 from .command_line import TRACEBACK
+from .lines import Lines
 from .options import values_of
 from .outcome import Outcome
 from .recording import Records
@@ -56,15 +58,20 @@ def run(arguments: Namespace) -> Outcome:
     with ExitStack() as stack:
         if arguments.follow:
             stack.enter_context(without_hangup())  # a new bundle that it tells of is found in any case
-        predictor: Single | FollowingPredictor = (first := make(arguments))
+        predictor: Single | FollowingPredictor
         if arguments.follow:
             from .following import following  # only here: most nodes keep their bundle
 
-            predictor = following(arguments, first, make)
+            predictor = following(arguments, make)
+        else:
+            predictor = make(arguments)
         if not isinstance(predictor, Predictor):
             stack.callback(predictor.close)
         publisher = None if target is None else stack.enter_context(_publisher(arguments, target, predictor))
-        return _answer_all(arguments, predictor, publisher)
+        outcome = _answer_all(arguments, predictor, publisher)
+        if follows(predictor):
+            predictor.leave()  # not where it raises
+        return outcome
 
 
 def check_together(arguments: Namespace) -> None:
@@ -86,14 +93,15 @@ def _answer_all(
         say(f"{bundle.times.origin}")
     with ExitStack() as stack:
         stop = stack.enter_context(stopping(predictor.look if follows(predictor) else None))
-        records = stack.enter_context(Records(arguments, predictor))
+        lines = Lines(sys.stdout, lambda: stop.requested)
+        records = stack.enter_context(Records(arguments, predictor, lines))
         if publisher is not None:
             records.count(publisher)
             stack.callback(publisher.close)  # before the last metrics are written
         if follows(predictor):
             predictor.on_change = lambda _: records.follow(predictor)
         space = None if arguments.supervised else space_of(arguments.space)
-        check = partial(check_first, space, bundle.space.item_kind, arguments.items)
+        check = partial(check_first, space, bundle, arguments.compare, arguments.items)
         source = stack.enter_context(
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
@@ -117,6 +125,7 @@ def _answer_all(
             publisher.close()  # after what is pending was published, so that it is counted
         summary = {
             **tally.summary(),
+            "lost_lines": lines.lost,
             "oversized": predictor.n_oversized,
             "bundle": known_as(predictor.bundle),
             "costs": str(bundle.times.origin),
@@ -126,14 +135,13 @@ def _answer_all(
             **_more(arguments, predictor),
             **({} if publisher is None else {"mqtt": publisher.counts._asdict()}),
         }
-        if not tally.kept.is_kept:
-            say(f"{tally.kept}")
-        if tally.runs is not None and tally.runs.broken:
-            say(f"{tally.runs.outcome}")
+        for sentence in tally.said:
+            say(sentence)
         if learning.moved or not tally.kept.is_kept:
             say(f"{learning}")
-        print(json.dumps({"summary": summary}), flush=True)
-    return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
+        lines.write(json.dumps({"summary": summary}) + "\n")
+    code = code or int(not tally.is_sound or lines.lost > 0)
+    return Outcome({"summary": summary, "answers": answers.held}, code)
 
 
 def _supervised(arguments: Namespace) -> "SupervisedPredictor":
@@ -225,7 +233,7 @@ def _answer_each(
             if number == 0:
                 with suppress(StopWaiting):
                     answers.stop.call(predictor.warm_up, item)
-            answers.on_answer(number, item, predictor.predict_one(item, arrived_ns))
+            answers.on_answer(number, item, predictor.predict_one(item, arrived_ns=arrived_ns))
             for hook in hooks:
                 hook(math.inf)
             number += 1

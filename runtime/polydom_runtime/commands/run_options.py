@@ -108,8 +108,8 @@ UPDATES = Group(
     ),
     Option(
         "--trial N",
-        "the number of answers by a new bundle after which it stays; if too many of them are late or fail, the bundle "
-        "before answers again (default 1000; 0: every new bundle stays)",
+        "the number of answers by a new bundle after which it stays; if too many of them are late or fail, or the "
+        "process crashes 3 times before that, the bundle before answers again (default 1000; 0: each new bundle stays)",
         int,
         1000,
     ),
@@ -130,7 +130,7 @@ PUBLISHING = Group(
         *(int, 1, MQTT),
         choices=(0, 1, 2),
     ),
-    Option("--mqtt-client-id ID", "the id of the client (default: from host and topic)", None, "", MQTT),
+    Option("--mqtt-client-id ID", "the id of the client (default: from the topic)", None, "", MQTT),
     Option(
         "--mqtt-queue N",
         "the number of answers that wait for the broker; of more, the oldest are dropped (default 10000)",

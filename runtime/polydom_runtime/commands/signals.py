@@ -5,11 +5,12 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from threading import Event, Thread, main_thread
 from time import sleep
 from types import FrameType
 
+from polydom_runtime.exceptions import LoopError
 from polydom_runtime.loop.stop import Stop
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -57,9 +58,11 @@ def interruptible() -> Iterator[None]:
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal handled
         handled += 1
-        if not threads:
-            threads.append(Thread(target=send_again, args=(number,), name="polydom-signals", daemon=True))
-            threads[0].start()
+        if handled == 1:
+            thread = Thread(target=send_again, args=(number,), name="polydom-signals", daemon=True)
+            with suppress(RuntimeError):  # no further thread is allowed: then it is not sent again
+                thread.start()
+                threads.append(thread)
         elif handled <= 1 + sent and _is_stopping():
             return
         raise Stopped(number)
@@ -130,13 +133,21 @@ class _SendAgain:
         os.set_blocking(write, False)
         before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         thread = Thread(target=self._watch, args=(read,), name="polydom-signals", daemon=True)
-        thread.start()
         try:
+            thread.start()
             yield
+        except RuntimeError as e:
+            if thread.ident is not None:
+                raise
+            raise LoopError(
+                f"A run needs a thread more. {e}. Raise TasksMax= of the service, --pids-limit of the container or "
+                "`ulimit -u`."
+            ) from e
         finally:
             signal.set_wakeup_fd(before)
-            os.write(write, NO_SIGNAL)  # a process that was forked meanwhile may have the pipe open, too
-            thread.join()
+            if thread.ident is not None:
+                os.write(write, NO_SIGNAL)  # a process that was forked meanwhile may have the pipe open, too
+                thread.join()
             os.close(write)
             os.close(read)
 

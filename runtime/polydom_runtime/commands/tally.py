@@ -2,13 +2,15 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.causes import shown
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
-from polydom_runtime.prediction import Prediction
+from polydom_runtime.policy.deadline import ANOTHER_CLOCK
+from polydom_runtime.prediction import OTHER_FORM, Prediction
 from polydom_runtime.records.answer_scores import score_counter
 from polydom_runtime.records.metrics import (
     MAX_COUNTED_SETS,
@@ -21,6 +23,7 @@ from polydom_runtime.records.metrics import (
 
 if TYPE_CHECKING:
     from polydom_runtime.describing.kept_promise import KeptPromise
+    from polydom_runtime.items.digests import SeenItems
     from polydom_runtime.learning.runs import Runs
 
 LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
@@ -42,15 +45,25 @@ def named_late(counts: Sequence[int]) -> dict[str, int]:
     return {name: n for name, n in zip(names, counts, strict=True) if n}
 
 
+def expected_priors(bundle: Bundle, deadline: float) -> float:
+    """Return the share of answers by the prior that replays showed at the nearest deadline, in the worst regime."""
+    outlooks = [there.times.outlook for there in bundle.regimes.values()] + [bundle.times.outlook]
+    nearest = (min(rows, key=lambda row: abs(row.deadline - deadline)) for rows in outlooks if rows)
+    return max((row.prior_share for row in nearest), default=0.0)
+
+
 class Tally:
     """Counts over all answers of a run by a bundle, in bounded memory; `runs` if late ones in a row are limited."""
 
     def __init__(self, deadline: float, bundle: Bundle, runs: "Runs | None" = None) -> None:
         self.deadline_ns, self.runs = deadline * 1e9, runs
         self.elapsed, self.waited = Histogram(), Histogram()
-        self.items = self.unreadable = self.failed = self.abstained = 0
+        self.items = self.unreadable = self.failed = self.abstained = self.priors = self.another_clock = 0
+        self.expected_priors = expected_priors(bundle, deadline)
         self.late_at_most, self.paused, self._paused = bundle.promise.late, 0, 0
         self.scoring, self.score = bundle.promise.scoring, score_counter(bundle)
+        self.seen: SeenItems | None = None
+        self._digests, self._classes = bundle.references.seen, bundle.space.classes
         self.features = BoundedCounter[str](MAX_COUNTED_SETS)
         self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
         self.late_by = [0] * (len(LATE_BY) + 1)
@@ -68,9 +81,12 @@ class Tally:
         self.waited.add(answer.waited_ns)
         self.features.add("+".join(answer.features) or NO_FEATURES)
         self.reasons.add(answer.reason)
-        self.failed += not answer.features and answer.reason.endswith(" failed")
+        if not answer.features:
+            self.priors += 1
+            self.failed += answer.reason.endswith((" failed", OTHER_FORM))
         if answer.error:
             self.errors.add(answer.error)
+            self.another_clock += answer.error == ANOTHER_CLOCK
         if not answer.deadline_met:
             self.missed.add(answer.reason)
             self.late_by[late_class(answer.elapsed_ns / self.deadline_ns)] += 1
@@ -82,8 +98,53 @@ class Tally:
 
     @property
     def is_sound(self) -> bool:
-        """Whether all items could be read, and not all of them failed."""
-        return not self.unreadable and (not self.items or self.failed < self.items)
+        """Whether all items and times of arrival could be used, and not all items failed."""
+        return not (self.unreadable or self.another_clock) and (not self.items or self.failed < self.items)
+
+    @property
+    def said(self) -> Iterator[str]:
+        """What people should know of the answers, in sentences."""
+        if not self.kept.is_kept:
+            yield f"{self.kept}"
+        if self.runs is not None and self.runs.broken:
+            yield f"{self.runs.outcome}"
+        if self.priors > (self.expected_priors + self.late_at_most) * self.items:
+            yield self.priors_text
+        if self.score.n_strange:
+            yield self.strange_text
+        if self.seen is not None and self.seen.text:
+            yield self.seen.text
+        if n := self.another_clock:
+            yield (
+                f"{n:,} of {self.items:,} times of arrival were of another clock: these deadlines ran from the call. "
+                "Give integer nanoseconds of time.perf_counter_ns."
+            )
+
+    def look(self, item: Any) -> None:
+        """Look whether a labelled item is one that the bundle was built with."""
+        if self.seen is None:
+            from polydom_runtime.items.digests import SeenItems  # only here: most items have no labels
+
+            self.seen = SeenItems(self._digests)
+        self.seen.add(item)
+
+    @property
+    def strange_text(self) -> str:
+        """How many labels are none that the bundle can answer with, in words."""
+        score, classes = self.score, self._classes
+        one = f"{score.n_strange:,} labels, such as {shown(score.strange)} ({type(score.strange).__name__}), are"
+        if not classes:
+            return f"{one} no finite numbers: they count in no score."
+        names = ", ".join(repr(label) for label in classes[:3]) + ", ..." * (len(classes) > 3)
+        return f"{one} no classes of the bundle, {names} ({type(classes[0]).__name__}): no answer to them is right."
+
+    @property
+    def priors_text(self) -> str:
+        """How many answers were the prior's, in words."""
+        from polydom_runtime.tables import percent  # only here: a node needs it at its end
+
+        counts = f"{self.priors:,} of {self.items:,} answers were the prior, which knows nothing of the item"
+        return f"{counts}: {percent(self.priors / max(self.items, 1))}; expected are {percent(self.expected_priors)}."
 
     @property
     def kept(self) -> "KeptPromise":
@@ -102,7 +163,11 @@ class Tally:
             **self.score.summary(),
             "scoring": self.scoring or None,
             "score": float(f"{score:.6g}") if score is not None and math.isfinite(score) else None,
+            "strange_labels": self.score.n_strange,
+            "seen": None if self.seen is None else round(self.seen.share, 6),
             "abstained": self.abstained,
+            "priors": {"answers": self.priors, "expected": self.expected_priors, "text": self.priors_text},
+            "another_clock": self.another_clock,
             "missed": sum(self.late_by),
             "misses": {"reasons": labelled(self.missed, str), "elapsed_share": named_late(self.late_by)},
             "promise": self.kept.to_json(),

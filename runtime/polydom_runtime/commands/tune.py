@@ -5,6 +5,8 @@ from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
+from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.files import check_folder_of
 from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.learning.learned_file import moved_table, write_learned
 from polydom_runtime.measuring.conditions import Conditions, machine_facts
@@ -32,6 +34,7 @@ def run(arguments: Namespace) -> Outcome:
     bundle, space = load_bundle(arguments.bundle, trust_of(arguments)), space_of(arguments.space)
     items, options = readable(arguments.items), values_of(arguments, "deadline", "seconds", "period")
     out = arguments.out or Path(arguments.bundle).with_suffix(".learned")
+    check_folder_of(out, MeasurementError)
     conditions = Conditions(board := Board(), machine_facts(board))
     with ProgressBar("tuned") as bar:
         learned = tune_bundle(bundle, space, items, progress=bar.update, **options)

@@ -258,7 +258,7 @@ class Monitor:
             self._warm_up(k, item)
             arrived_ns = self._free_ns
         try:
-            prediction = self._predictor.predict_one(item, arrived_ns)
+            prediction = self._predictor.predict_one(item, arrived_ns=arrived_ns)
         except Exception as e:
             self.counts.failed("predictor", e)
             self.counts.unanswered += 1

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
+from polydom_runtime.causes import shown
 from polydom_runtime.clock import Clock
 from polydom_runtime.exceptions import LoopError
 
@@ -61,7 +63,11 @@ class ServiceManager:
 
     def __init__(self, address: str, interval: float = math.inf) -> None:
         if address[:1] not in ("/", "@") or len(address) < 2:
-            raise LoopError(f"NOTIFY_SOCKET must be an absolute path, or @ and a name. Got {address!r}.")
+            raise LoopError(
+                f"NOTIFY_SOCKET must be an absolute path, or @ and a name. Got {shown(address)}. Sockets of the host "
+                "of a virtual machine (vsock:) are for its systemd alone: run the program as a service of that. Or "
+                "unset NOTIFY_SOCKET: then nobody is told."
+            )
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.interval = interval
 
@@ -71,15 +77,20 @@ class ServiceManager:
     ) -> "ServiceManager | None":
         """Return the manager that started this process; None if it expects no notifications.
 
-        Keep-alives are sent twice as often as WATCHDOG_USEC demands; none if WATCHDOG_PID is another process.
+        Keep-alives are sent twice as often as WATCHDOG_USEC demands; none if WATCHDOG_PID is another process, or
+        WATCHDOG_USEC is empty or 0.
         """
         if not (address := environment.get("NOTIFY_SOCKET")):
             return None
         own = str(os.getpid() if process is None else process)
         is_watched = (environment.get("WATCHDOG_PID") or own) == own
-        microseconds = environment.get("WATCHDOG_USEC", "") if is_watched else ""
-        asked = microseconds.isascii() and microseconds.isdigit() and int(microseconds) > 0
-        return cls(address, int(microseconds) / 2e6 if asked else math.inf)
+        microseconds = (environment.get("WATCHDOG_USEC") or "0") if is_watched else "0"
+        if not re.fullmatch("[0-9]{1,20}", microseconds):
+            raise LoopError(
+                f"WATCHDOG_USEC must be whole microseconds. Got {shown(microseconds)}. Set WatchdogSec= of the "
+                "service, and leave the variable to systemd."
+            )
+        return cls(address, int(microseconds) / 2e6 or math.inf)
 
     def ready(self, status: str) -> None:
         """Send READY=1 and the status, which ``systemctl status`` shows."""

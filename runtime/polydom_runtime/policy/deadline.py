@@ -16,6 +16,12 @@ LONG_SECONDS = 60.0
 UNUSUAL = "The deadline is unusually long."
 """The begin of the question, if there is no other fault to tell."""
 
+ANOTHER_CLOCK = "the time of arrival: another clock"
+"""The error of an answer to an item whose time of arrival cannot be used: its deadline ran from the call."""
+
+LONGEST_WAIT_NS, LONGEST_WAIT = 60_000_000_000, 1000
+"""No item waits for more than a minute and for more than so many deadlines: its time of arrival is of another clock."""
+
 ROUNDING = 1e-9
 """A deadline may be outside of the range by this share of it, which is mere rounding."""
 
@@ -49,6 +55,15 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     elif deadline is not None and high == math.inf and (question := doubt(seconds)):
         warnings.warn(UNUSUAL + question, stacklevel=4)
     return seconds
+
+
+def longest_wait_ns(deadline_ns: int) -> int:
+    """Return how long before the call an item may have arrived.
+
+    >>> longest_wait_ns(5_000_000), longest_wait_ns(1_000_000_000)
+    (60000000000, 1000000000000)
+    """
+    return max(LONGEST_WAIT_NS, LONGEST_WAIT * deadline_ns)
 
 
 def doubt(seconds: float) -> str:

@@ -8,6 +8,8 @@ from .target import MqttTarget, check_topic
 if TYPE_CHECKING:
     from polydom_runtime.bundles.bundle import Bundle
 
+ANSWERED = "{{ 'offline' if value_json.label is none else 'online' }}"
+
 PREFIX = "homeassistant"
 """The first part of the topics that Home Assistant looks at, unless its settings name another."""
 
@@ -16,7 +18,8 @@ def discovery(target: MqttTarget, bundle: "Bundle", prefix: str = PREFIX) -> dic
     """Return the retained messages, by topic, that describe the sensors of a node.
 
     These are the label of the newest answer, its confidence if the bundle has confidences, and the number of late
-    answers. Home Assistant takes them from ``TOPIC/state``, so it gets one message a second.
+    answers. The first two are unavailable while there is no label: where it is withheld, or is only the prior's. Home
+    Assistant takes them from ``TOPIC/state``, so it gets one message a second.
 
     Parameters
     ----------
@@ -41,13 +44,16 @@ def discovery(target: MqttTarget, bundle: "Bundle", prefix: str = PREFIX) -> dic
     }
     if bundle.confidence is None:
         del sensors["confidence"]
+    online = {"topic": f"{target.topic}/status"}
+    answered = {"topic": f"{target.topic}/state", "value_template": ANSWERED}
     return {
         f"{prefix}/sensor/{target.client_id}/{name}/config": json.dumps(
             {
                 "name": name,
                 "unique_id": f"{target.client_id}-{name}",
                 "state_topic": f"{target.topic}/state",
-                "availability_topic": f"{target.topic}/status",
+                "availability": [online] if name == "late" else [online, answered],
+                "availability_mode": "all",
                 "device": device,
                 "origin": {"name": "polydom-node"},
                 **sensor,

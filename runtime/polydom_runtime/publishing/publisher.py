@@ -118,7 +118,7 @@ class MqttPublisher:
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Publish an answer, as ``polydom-node run`` prints it."""
-        self.add(json.dumps({"item": number, **prediction._asdict()}), prediction)
+        self.add(json.dumps({"item": number, **prediction._asdict()}, allow_nan=False), prediction)
 
     def add(self, line: str, prediction: "Prediction") -> None:
         """Publish the line of an answer; once a second, also the state."""
@@ -129,9 +129,11 @@ class MqttPublisher:
             self._before = self._before._replace(dropped=self._before.dropped + 1)
         if (now := time.monotonic()) >= self._state_due:
             self._state_due = now + STATE_EVERY_S
-            newest = {"label": prediction.label, "confidence": prediction.confidence}
+            # The prior knows nothing of the item, and must not look like an answer, such as an alarm.
+            label = None if prediction.is_prior else prediction.label
+            newest = {"label": label, "confidence": prediction.confidence}
             state = newest | {"answers": self._answers, "late": self._late, "abstained": self._abstained}
-            self._hand_over(sender.STATE + json.dumps(state).encode())
+            self._hand_over(sender.STATE + json.dumps(state, allow_nan=False).encode())
 
     def on_slack(self, seconds_left: float) -> None:
         """Take the counts of the process; if it was lost, start it again once there is time."""
@@ -202,7 +204,7 @@ class MqttPublisher:
             counts = json.loads(newest)
             error = counts.pop("refused", "") or counts.pop("error")
             self._now = PublishingCounts(**counts)
-            if error and not self._error:
+            if error and error != self._error:
                 report(f"answers are not published to {self._settings['host']}: {error}. It is tried again")
             self._error = error
 

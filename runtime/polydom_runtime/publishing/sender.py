@@ -36,6 +36,9 @@ LAST_WORDS_S = 1.0
 BAD_LOGIN, NOT_AUTHORIZED = 134, 135
 """Codes by which a broker says that it does not know the user or the password, or does not let the user in."""
 
+SOON_S, MOST_SHORT = 10.0, 3
+"""So many connections in a row, each of which the broker ended so soon, are no accident."""
+
 Event = tuple[str, Any]
 """``received`` with a message, ``connected`` and ``disconnected`` with an error or "", ``confirmed`` with a number."""
 
@@ -153,6 +156,7 @@ class Sender:
         retained, capacity = settings["retained"], settings["capacity"]
         self._outbox = Outbox(self._publish, self._topic, self._qos, retained, capacity=capacity)
         self._error, self._is_ending = "", False
+        self._connected_at, self._short = 0.0, 0
         self._reported: dict[str, Any] = {}
         self._report_due = 0.0
 
@@ -207,7 +211,10 @@ class Sender:
         with suppress(Empty):
             event, about = self._events.get(timeout=seconds)
             goes_on = self._handle(event, about)
-        if (now := time.monotonic()) >= self._report_due:
+        now = time.monotonic()
+        if self._short >= MOST_SHORT and self._outbox.is_connected and now - self._connected_at >= SOON_S:
+            self._short, self._error = 0, ""
+        if now >= self._report_due:
             self._report_due = now + REPORT_EVERY_S
             self._report()
         return goes_on
@@ -225,8 +232,15 @@ class Sender:
             outbox.confirmed(about)
         elif event == "connected":
             outbox.connected()
-            self._error = ""
+            self._connected_at = time.monotonic()
+            if self._short < MOST_SHORT:
+                self._error = ""
         else:
+            if outbox.is_connected:
+                is_short = time.monotonic() - self._connected_at < SOON_S
+                self._short = self._short + 1 if is_short else 0
+            if self._short >= MOST_SHORT:
+                about = self._error = taken_over(self._settings["client_id"])
             outbox.disconnected()
             if not self._is_ending:
                 self._error = self._error or about  # the first is the cause of those that follow
@@ -256,10 +270,21 @@ def refusal(reason: Any) -> str:
     return f"the broker refused: {reason}{'. Check the login (--mqtt-login)' if is_login else ''}"
 
 
+def taken_over(client_id: str) -> str:
+    """Explain why the broker ends one connection after another, and what to do; MQTT 3.1.1 tells no reasons."""
+    return (
+        f"the broker ends each connection within {SOON_S:g} s. Another client has the id {client_id} as well, and the "
+        "two end each other's connections, or the broker does not let this one publish to the topic. Give each node a "
+        "topic of its own (or --mqtt-client-id), and check the access rules of the broker"
+    )
+
+
 def failure(error: BaseException | None) -> str:
     """Explain why there is no connection, and what to do."""
     if why := getattr(error, "verify_message", ""):  # of an ssl.SSLCertVerificationError
-        return f"its certificate is not trusted: {why.rstrip('.')}. Check the host's name and the authority (--mqtt-ca)"
+        is_date = "not yet valid" in why or "expired" in why  # boards without a clock begin in 1970, or at their build
+        check = "the date of this machine" if is_date else "the host's name and the authority (--mqtt-ca)"
+        return f"its certificate is not trusted: {why.rstrip('.')}. Check {check}"
     return f"no connection: {error}"
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import platform
 import re
 import stat
 from dataclasses import dataclass, field
@@ -32,8 +31,9 @@ class MqttTarget:
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     client_id: str = ""
-    """If empty, it follows from the name of this machine and the topic, so that it stays after a new start: the broker
-    then ends a connection that is left from before, and its last will cannot come later."""
+    """If empty, it follows from the topic, so that it stays after a new start, also in a container, which has a new
+    host name each time: the broker then ends a connection that is left from before, and its last will cannot come
+    later. Two clients must not have one id, and so two nodes must not have one topic."""
     qos: int = 1
     """Quality of service. 0: sent once, and lost if the connection breaks; 1: until the broker has it, maybe twice; 2:
     exactly once, for twice as many messages."""
@@ -53,7 +53,7 @@ class MqttTarget:
         if self.authorities is not None and not self.tls:
             raise PublishingError("Certificates must come with mqtts://. The address is not encrypted. Write mqtts://.")
         if not self.client_id:
-            own = hashlib.sha256(f"{platform.node()}/{self.topic}".encode()).hexdigest()
+            own = hashlib.sha256(self.topic.encode()).hexdigest()
             object.__setattr__(self, "client_id", f"polydom-{own[:12]}")
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", self.client_id):
             raise PublishingError(
@@ -127,7 +127,7 @@ def _host_and_port(place: str, usual: int) -> tuple[str, int]:
 def _login(file: Path) -> tuple[str, str]:
     wanted = f"{file} must hold the user's name and the password in two lines"
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
         others_may_read = file.stat().st_mode & stat.S_IROTH
     except (OSError, ValueError) as e:
         raise PublishingError(f"{wanted}. It cannot be read: {e}. Write it, and give it to this user only.") from e

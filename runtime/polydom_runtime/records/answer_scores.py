@@ -15,7 +15,8 @@ from polydom_runtime.bundles.confidence import SCORING, ErrorCosts
 class Confusion:
     """The diagonal and the sums of rows and columns of a confusion matrix, under all scores of classes.
 
-    Labels that are no classes count as one more class. Abstentions only count where errors and abstentions have costs.
+    Labels that are no classes count as one more class; `strange` is the last one. Abstentions only count where errors
+    and abstentions have costs.
 
     `matrix` (shape (n_classes + 1, n_classes + 2)): how often each class (row) was told as each (column); the last row,
     and the last column but one, stand for labels that are no classes, the last column for no answer.
@@ -25,6 +26,8 @@ class Confusion:
         self, classes: Sequence[Any], errors: ErrorCosts | None = None, matrix: NDArray[np.int64] | None = None
     ) -> None:
         self._errors, self._cost, self._n_costs = errors, 0.0, 0
+        self.strange: Any = None
+        self.n_strange = 0
         self._numbers = {label: number for number, label in enumerate(classes)}
         self._right, self._told, self._true = np.zeros((3, len(classes) + 1), dtype=np.int64)
         if matrix is None:
@@ -39,6 +42,8 @@ class Confusion:
     def add(self, answer: Any, label: Any) -> None:
         """Count one answer to a labelled item."""
         told, true = self._number(answer), self._number(_plain(label))
+        if true == len(self._numbers):
+            self.n_strange, self.strange = self.n_strange + 1, label
         if answer is not None:
             self._told[told] += 1
             self._true[true] += 1
@@ -97,10 +102,14 @@ def _plain(label: Any) -> Any:
 
 
 class ErrorSums:
-    """Sums over the errors of answers that are numbers. Labels that are no finite numbers do not count."""
+    """Sums over the errors of answers that are numbers. Labels that are no finite numbers do not count.
+
+    `strange` is the last one of these.
+    """
 
     def __init__(self) -> None:
-        self.n = 0
+        self.strange: Any = None
+        self.n = self.n_strange = 0
         self._absolute = self._squared = self._mean = self._spread = 0.0
 
     @classmethod
@@ -117,10 +126,11 @@ class ErrorSums:
     def add(self, answer: Any, label: Any) -> None:
         """Count one answer to a labelled item."""
         try:
-            true = float(_plain(label))
+            true = math.nan if isinstance(label, str) else float(_plain(label))
         except (ValueError, TypeError, OverflowError):
-            return
+            true = math.nan
         if not math.isfinite(true):
+            self.n_strange, self.strange = self.n_strange + 1, label
             return
         error = answer - true
         self.n += 1
@@ -134,7 +144,8 @@ class ErrorSums:
         """Return the mean absolute error; there is no accuracy."""
         if not self.n:
             return {"accuracy": None}
-        return {"accuracy": None, "mean_absolute_error": float(f"{self._absolute / self.n:.6g}")}
+        mean = self._absolute / self.n
+        return {"accuracy": None, "mean_absolute_error": float(f"{mean:.6g}") if math.isfinite(mean) else None}
 
     def value(self, scoring: str) -> float | None:
         """Return R², or minus a mean error; None for other scores, or without items."""

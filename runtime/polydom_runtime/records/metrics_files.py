@@ -7,7 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TextIO, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.files import open_kept, replace_file
@@ -47,13 +47,20 @@ class Output(Protocol[T_contra]):
 MetricsOutput = Output[Metrics]
 
 
+class Stream(Protocol):
+    """A stream of text; `flush` is called after each line."""
+
+    def write(self, text: str, /) -> object: ...  # noqa: D102
+    def flush(self) -> object: ...  # noqa: D102
+
+
 class JsonLines:
     """Adds one line of JSON, whole or not at all, to a file or a stream at each write.
 
     A file is opened for each line, so that it can be moved away at any time.
     """
 
-    def __init__(self, target: str | os.PathLike[str] | TextIO, *, wall_clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, target: str | os.PathLike[str] | Stream, *, wall_clock: Callable[[], float] = time.time) -> None:
         self._target = target
         self._wall_clock = wall_clock
 

@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import math
-import mmap
 import os
 import re
 import stat
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import index_sha256
+from polydom_runtime.causes import report, report_failure
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.files import followed, open_kept, sync_folder
@@ -46,6 +46,8 @@ TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
 
 Allocate = Callable[[int, int, int], None]
 
+LOOK_EVERY_S = 1.0
+
 KEPT_RECORDINGS = 9
 """Earlier recordings that stay beside the one in use, so that a node that is updated for years fills no disk."""
 
@@ -55,9 +57,9 @@ class FlightRecorder:
 
     The file has its full size from the start, so that a full disk is noticed before the loop. A recording of the same
     bundle, deadline, policy and capacity is continued; any other is kept as ``FILE.1``, ``FILE.2`` and so on, of which
-    the newest nine stay. The file must not be shortened while it is in use: the system ends a process whose mapped file
-    shrinks. A power cut loses the last seconds, which the system had not yet written to the disk. `n_dropped` items
-    were not recorded, because a number does not fit into a record, as of a faulty clock.
+    the newest nine stay. If the file is cut, moved or removed while it is in use, `on_slack` notices, and records go on
+    in a whole one. A power cut loses the last seconds, which the system had not yet written to the disk. `n_dropped`
+    items were not recorded: a number does not fit into a record, as of a faulty clock, or the file cannot be written.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class FlightRecorder:
         allocate: Allocate = os.posix_fallocate,
     ) -> None:
         self.n_dropped = 0
-        header = header_of(predictor, capacity)
+        self._header = header = header_of(predictor, capacity)
         self._capacity, self._record_bytes, self._first = capacity, header.record_bytes, header.slot_start(0)
         self._pack, self._seed = header.layout.pack, header.seed
         self._predictor, self._margin = predictor, predictor.margin.value
@@ -79,12 +81,14 @@ class FlightRecorder:
             label: number for number, label in enumerate(predictor.bundle.space.classes)
         }
         self._masks: dict[tuple[str, ...], int] = {}
-        self._wall_clock = wall_clock
-        self._descriptor, earlier = open_ring(Path(path), header, allocate)
-        self._sequence = earlier.records[-1].sequence if earlier and earlier.records else 0
-        # MAP_POPULATE, so that there are no page faults in the loop, one for each page of the ring.
-        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
-        self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
+        self._wall_clock, self._allocate = wall_clock, allocate
+        self._path, self._look_due, self._failures = Path(path), 0.0, 0
+        self._descriptor, self._sequence = self._open()
+
+    def _open(self) -> tuple[int, int]:
+        """Return the descriptor of a whole file, and the number of its last record."""
+        descriptor, earlier = open_ring(self._path, self._header, self._allocate)
+        return descriptor, earlier.records[-1].sequence if earlier and earlier.records else 0
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Write one record over the oldest, in some microseconds; an incomplete trace gives no times of features."""
@@ -95,15 +99,52 @@ class FlightRecorder:
             self.n_dropped += 1
             return
         start = self._first + self._sequence % self._capacity * self._record_bytes
-        self._ring[start : start + self._record_bytes] = CRC.pack(zlib.crc32(body, self._seed)) + body
+        try:  # not by a map of the file: the system ends a process whose mapped file is cut by another one
+            os.pwrite(self._descriptor, CRC.pack(zlib.crc32(body, self._seed)) + body, start)
+        except OSError:
+            self.n_dropped += 1
+            return
         self._sequence += 1
+
+    def on_slack(self, seconds_left: float) -> None:
+        """Look once a second whether the file is there and whole; if it is not, go on in a whole one, and report it."""
+        if (now := time.monotonic()) < self._look_due:
+            return
+        self._look_due = now + LOOK_EVERY_S
+        try:
+            if fault := self._mended():
+                self._failures = 0
+                report(f"{self._path} {fault} while it was in use. Records go on in a whole file")
+        except (OSError, RecordingError) as e:
+            self._failures += 1
+            report_failure("the recording", self._failures, f"{e} It is tried again.")
+
+    def _mended(self) -> str:
+        """Return what was wrong with the file and is mended; an empty text if nothing is."""
+        here, header = os.fstat(self._descriptor), self._header
+        try:
+            is_there = os.path.samestat(os.stat(self._path), here)
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
+            earlier = self._descriptor
+            self._descriptor, self._sequence = self._open()
+            os.close(earlier)
+            return "was moved or removed"
+        packed = header.packed
+        if here.st_size == header.file_bytes and os.pread(self._descriptor, len(packed), 0) == packed:
+            return ""
+        os.ftruncate(self._descriptor, header.file_bytes)
+        self._allocate(self._descriptor, 0, header.file_bytes)
+        os.pwrite(self._descriptor, packed, 0)
+        return "was cut"
 
     def close(self) -> None:
         """Write all records to the disk and close the file; nothing can be added afterwards."""
-        if not self._ring.closed:
-            self._ring.flush()
-            self._ring.close()
+        if self._descriptor >= 0:
+            os.fsync(self._descriptor)
             os.close(self._descriptor)
+            self._descriptor = -1
 
     def _packed(self, prediction: "Prediction", trace: "Trace", number: int, margin: float) -> bytes:
         features, marks = trace.features, trace.marks

@@ -40,7 +40,7 @@ def test_bundle_that_was_checked_answers_whatever_the_folder_holds_by_then(
         bundle_with(Path(folder), "third", "t")
 
     monkeypatch.setattr(following, "try_bundle", check_and_replace)
-    follower = following.following(arguments, run._predictor(arguments), run._predictor)
+    follower = following.following(arguments, run._predictor)
     second = load_bundle(bundle_with(folder, "second", "s")).sha256
 
     made = follower._make(None).bundle.sha256

@@ -75,9 +75,9 @@ def test_answers_that_are_held_back_are_printed_at_the_end(
     printed_by_then = []
     run = Predictor.predict_one
 
-    def predict_one(self: Predictor, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self: Predictor, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         printed_by_then.append(capsys.readouterr().out)
-        return run(self, item, arrived_ns)
+        return run(self, item, arrived_ns=arrived_ns)
 
     monkeypatch.setattr(Predictor, "predict_one", predict_one)
     command = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "3600s", "--hold"]

@@ -1,10 +1,11 @@
 """Tables of options: switches, values, and options that need another one."""
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
 import pytest
 
-from polydom_runtime.commands.options import Group, Needed, Option, add_options, check_options
+from polydom_runtime.commands.options import Group, Needed, Option, add_options, check_options, make_absolute
 from polydom_runtime.commands.run_options import LOOP, OPTIONS, PUBLISHING
 from polydom_runtime.exceptions import LoopError, PolyDomError
 
@@ -58,3 +59,33 @@ def test_all_options_of_publishing_and_of_a_loop_need_it_but_for_rehearsals() ->
     free = {option.name for option in (*LOOP.options, *PUBLISHING.options) if not option.needs}
 
     assert free == {"--period", "--no-rehearse", "--mqtt"}
+
+
+def test_names_of_files_are_absolute_and_nothing_else_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of the user that is imported later may change the folder of the process."""
+    monkeypatch.chdir(tmp_path)
+    Path("items.npz").touch()
+    options = (
+        *(Option("bundle BUNDLE", ""), Option("--items ITEMS", ""), Option("--others ITEMS", "")),
+        *(Option("--out NAME.html", "", Path), Option("--metrics FILE", ""), Option("--device NAME.costs|NAME", "")),
+        Group(
+            "more", Option("--trust KEYS", "", action="append"), Option("--cpu N", "", int), Option("--record FILE", "")
+        ),
+    )
+    parser = ArgumentParser()
+    add_options(parser, options)
+    words = "a.bundle --items items.npz --others sensor:read --out x.html --metrics - --device pi --trust a --trust b"
+
+    make_absolute(arguments := parser.parse_args([*words.split(), "--cpu", "3"]), options)
+
+    assert vars(arguments) == {
+        "bundle": f"{tmp_path}/a.bundle",
+        "items": f"{tmp_path}/items.npz",
+        "others": "sensor:read",
+        "out": tmp_path / "x.html",
+        "metrics": "-",
+        "device": "pi",
+        "trust": [f"{tmp_path}/a", f"{tmp_path}/b"],
+        "cpu": 3,
+        "record": None,
+    }

@@ -2,6 +2,7 @@
 
 import json
 import math
+import signal
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,8 +11,9 @@ import pytest
 
 from polydom_runtime import __version__
 from polydom_runtime.__main__ import COMMANDS, main
-from polydom_runtime.commands import info
+from polydom_runtime.commands import info, measure
 from polydom_runtime.commands.outcome import ExitCode, plain_data
+from polydom_runtime.commands.signals import Stopped
 
 HEAD = {"version": __version__, "format": 1}
 
@@ -57,6 +59,44 @@ def test_what_nobody_expected_is_a_document_too(
     assert main(["info", "b", "--json"]) == code
     error = document(capsys)["error"]
     assert (error["type"], error["exit_code"]) == (kind, code)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [(b"x", "give the same command with --resume"), (b"", "Nothing was measured yet"), (None, "Nothing was measured")],
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_measurement_that_is_stopped_says_whether_it_can_go_on(
+    number: int,
+    part: bytes | None,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def stop(arguments: object) -> None:
+        raise Stopped(number)
+
+    if part is not None:
+        (tmp_path / "board.costs.part").write_bytes(part)
+    monkeypatch.setattr(measure, "run", stop)
+    words = ["measure", "a:space", "--items", "a:items", "--out", str(tmp_path / "board.costs")]
+    assert main(words) == 128 + number
+
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_command_that_keeps_nothing_does_not_speak_of_going_on(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(arguments: object) -> None:
+        raise Stopped(number)
+
+    monkeypatch.setattr(info, "run", stop)
+    assert main(["info", "b"]) == 128 + number
+
+    assert capsys.readouterr().err == "polydom-node: stopped.\n"
 
 
 def test_what_a_command_prints_for_people_is_not_in_the_document(

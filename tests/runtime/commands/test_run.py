@@ -4,6 +4,7 @@ import io
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 
 from polydom_runtime import FeatureSpace, Predictor
 from polydom_runtime.__main__ import main
+from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.tally import Tally
@@ -217,7 +219,11 @@ def test_none_is_no_item_yet(command: list[str], capsys: pytest.CaptureFixture[s
     assert [a["item"] for a in answers] == [0, 1]
 
 
-WAYS: dict[str, list[str]] = {"one by one": [], "supervised": ["--supervised"], "period": ["--period", HOUR]}
+WAYS: dict[str, list[str]] = {
+    "one by one": [],
+    "supervised": ["--supervised"],
+    "period": ["--deadline", "20ms", "--period", "20ms"],
+}
 KINDS = draws([*product(["pictures"], WAYS), ("waves", "one by one")], [*product(["pictures", "waves"], WAYS)])
 
 
@@ -231,6 +237,126 @@ def test_first_item_that_is_none_of_those_of_the_build_is_refused(
     assert '"summary"' not in said.out
     assert "The first item of tests.runtime.commands.test_run:numbers must be like those" in said.err
     assert "Got 1.0. " in said.err
+
+
+def starts_short() -> Iterator[Any]:
+    yield np.zeros(0)
+    yield np.arange(5.0)
+
+
+def starts_cut() -> Iterator[Any]:
+    yield from [np.zeros(0)] * 9
+    yield np.arange(5.0)
+
+
+def starts_with_a_text() -> Iterator[Any]:
+    yield "sensor ready"
+    yield np.arange(5.0)
+
+
+@pytest.mark.parametrize("more", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(("items", "bad"), [("starts_short", 1), ("starts_cut", 9), ("starts_with_a_text", 1)])
+def test_bad_readings_at_the_start_do_not_end_the_run(
+    items: str, bad: int, more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4] = f"tests.runtime.commands.test_run:{items}"
+    assert main([*command, *more]) == 0
+
+    said = capsys.readouterr()
+    *answers, _ = map(json.loads, said.out.splitlines())
+    assert [bool(answer["error"]) for answer in answers] == [*[True] * bad, False]
+    assert said.err.count(f"The first item of {command[4]} must be") == 1
+    assert "If the first 10 items are such, or all, the run ends.\n" in said.err
+
+
+def never_usable() -> Iterator[Any]:
+    while True:
+        yield np.zeros(0)
+
+
+@pytest.mark.parametrize("more", WAYS.values(), ids=WAYS)
+def test_run_ends_when_all_of_the_first_items_are_unusable(
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4] = "tests.runtime.commands.test_run:never_usable"
+    assert main([*command, *more]) == 2
+
+    assert len(capsys.readouterr().out.splitlines()) == 10
+
+
+def of_numpy() -> Iterator[Any]:
+    for _ in range(5):
+        yield Arrived(np.arange(5.0), np.int64(time.perf_counter_ns()))  # type: ignore[arg-type]
+
+
+def of_the_wall_clock() -> Iterator[Any]:
+    for _ in range(5):
+        yield Arrived(np.arange(5.0), time.time_ns())
+
+
+def of_seconds() -> Iterator[Any]:
+    for _ in range(5):
+        yield Arrived(np.arange(5.0), time.perf_counter())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("more", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(("items", "wrong"), [("of_numpy", 0), ("of_the_wall_clock", 5), ("of_seconds", 5)])
+def test_times_of_arrival_of_another_clock_are_counted(
+    items: str, wrong: int, more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4] = f"tests.runtime.commands.test_run:{items}"
+    assert main([*command, *more]) == int(wrong > 0)
+
+    said = capsys.readouterr()
+    answers, summary = said.out.splitlines()[:-1], summary_of(said.out)
+    wrong -= wrong > 0 and "--period" in more  # the first item of a loop is due after its warm-up
+    errors = {"the time of arrival: another clock": wrong} if wrong else {}
+    assert (len(answers), summary["another_clock"], summary["errors"]) == (5, wrong, errors)
+    assert (f"{wrong} of 5 times of arrival were of another clock" in said.err) is (wrong > 0)
+
+
+def test_share_of_priors_is_said_in_words(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command[4], command[command.index(HOUR)] = "tests.runtime.commands.test_run:old", "1ms"
+    assert main(command) == 0
+    said = capsys.readouterr()
+
+    text = "12 of 12 answers were the prior, which knows nothing of the item: 100 %; expected are 0 %."
+    assert summary_of(said.out)["priors"] == {"answers": 12, "expected": 0.0, "text": text}
+    assert f"{text}\n" in said.err
+
+
+def test_priors_that_were_expected_are_not_said() -> None:
+    outlook = (Outlook(1e-3, 0.7, 0.5, (), 0.0), Outlook(1.0, 0.9, 0.0, ("mean",), 0.0))
+    bundle = make_bundle()[0]
+    bundle = replace(bundle, times=bundle.times._replace(outlook=outlook))
+    prior, other = (Prediction("yes", features, 0.5, 2, True, "planned") for features in ((), ("mean",)))
+    for deadline, most in ((1e-3, 51), (2.0, 1)):
+        for n in (most, most + 1):
+            tally = Tally(deadline, bundle)
+            for k in range(100):
+                tally.add(prior if k < n else other, "yes", 0)
+            assert (tally.priors_text in tally.said) is (n > most)
+
+
+@pytest.mark.parametrize("items", [[], ["--items", "elsewhere:items"]])
+def test_module_that_changes_the_folder_moves_no_file(
+    items: list[str], command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    module = f"import os; os.chdir({str(other)!r})\nfrom {SPACE.replace(':', ' import ')}\n"
+    (tmp_path / "elsewhere.py").write_text(f"{module}\n\ndef items():\n    return []\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "elsewhere", raising=False)
+    files = ["--record", "node.flight", "--metrics-json", "m.jsonl", "--metrics-prometheus", "m.prom"]
+    command[1:5] = [Path(command[1]).name, "elsewhere:space", "--items", "items.npz"]
+
+    assert main([*command, *files, *items, "--follow"]) == 0
+    assert Path.cwd() == other
+    assert [*other.iterdir()] == []
+    assert {file.name for file in tmp_path.iterdir()} >= {"node.flight", "m.jsonl", "m.prom"}
+    monkeypatch.delitem(sys.modules, "elsewhere")
 
 
 def pictures() -> list[Any]:
@@ -251,7 +377,7 @@ def test_first_item_of_another_kind_than_at_the_build_is_refused(
 
     assert main([*command, *WAYS[way]]) == 2
     found = capsys.readouterr()
-    assert found.out == ""
+    assert [json.loads(line)["features"] for line in found.out.splitlines()] == [[]]
     assert f"The first item of {command[4]} must be an array of 1 dimension, as those that the bundle" in found.err
 
 
@@ -409,9 +535,9 @@ def test_without_a_promise_about_late_answers_in_a_row_there_is_none(
 
 
 def old() -> Iterator[Any]:
-    """Yield items that arrived a minute ago."""
+    """Yield items that arrived ten seconds ago."""
     for _ in range(12):
-        yield Arrived(np.arange(5.0), time.perf_counter_ns() - 60_000_000_000)
+        yield Arrived(np.arange(5.0), time.perf_counter_ns() - 10_000_000_000)
 
 
 @pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["", "supervised"])

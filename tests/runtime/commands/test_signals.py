@@ -5,11 +5,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from threading import Thread
 
 import pytest
 
 from polydom_runtime.commands import signals
-from polydom_runtime.commands.signals import Stopped, interruptible
+from polydom_runtime.commands.signals import Stopped, interruptible, stopping
+from polydom_runtime.exceptions import LoopError
 
 EVER_S = 300.0
 
@@ -58,6 +60,36 @@ def test_cleaning_up_after_a_signal_is_not_interrupted() -> None:
     assert stopped(clean_up) == signal.SIGTERM
     assert len(cleaned) == 50
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As at the limit of tasks of a service or a container."""
+
+    def start(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", start)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_signal_ends_a_command_that_may_start_no_thread() -> None:
+    assert stopped(get_signal) == signal.SIGTERM
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_loop_that_may_start_no_thread_names_the_limit() -> None:
+    descriptors = os.listdir("/proc/self/fd")
+    with pytest.raises(LoopError, match=r"can't start new thread\..*TasksMax="), stopping():
+        pytest.fail("a run without a watch for signals")
+
+    assert len(os.listdir("/proc/self/fd")) == len(descriptors)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_error_of_a_run_is_its_own() -> None:
+    with pytest.raises(RuntimeError, match="of a feature"), stopping():
+        raise RuntimeError("of a feature")
 
 
 def test_further_signals_interrupt_the_cleaning_up() -> None:

@@ -33,7 +33,7 @@ class BusyLoop:
         self.rehearsed.append(self.clock())
         self.clock.advance(seconds=self._rehearsal)
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         now = self.clock()
         waited = 0 if arrived_ns is None else now - arrived_ns
         self.waited.append(waited)

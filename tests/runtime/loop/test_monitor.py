@@ -61,7 +61,7 @@ class Rig:
     def warm_up(self, item: Any) -> None:
         pass
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         began = self.clock()
         self.starts.append(began)
         self.spend(self._work(len(self.starts) - 1))
@@ -307,8 +307,8 @@ def test_what_raises_is_counted_and_the_loop_goes_on() -> None:
 
 def test_answers_that_are_withheld_are_counted() -> None:
     class Doubting(Rig):
-        def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
-            return super().predict_one(item, arrived_ns)._replace(label=item or None)
+        def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
+            return super().predict_one(item, arrived_ns=arrived_ns)._replace(label=item or None)
 
     summary = Doubting().run(range(3))
 

@@ -52,7 +52,7 @@ class Stage:
         self.clock.advance(seconds=self._takes(len(self.rehearsed)) * 1e-9)
         self.rehearsed.append((began, self.clock()))
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         called = self.clock()
         self.calls.append(called)
         self.clock.advance(seconds=self._work(len(self.calls) - 1) * 1e-9)

@@ -67,8 +67,8 @@ def test_a_manager_that_is_gone_is_an_error_of_the_system(tmp_path: Path) -> Non
         ({"WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "77"}, 1.5),
         ({"WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "78"}, math.inf),
         ({"WATCHDOG_USEC": "0"}, math.inf),
-        ({"WATCHDOG_USEC": "soon"}, math.inf),
-        ({"WATCHDOG_USEC": "²"}, math.inf),
+        ({"WATCHDOG_USEC": ""}, math.inf),
+        ({"WATCHDOG_USEC": "soon", "WATCHDOG_PID": "78"}, math.inf),
     ],
 )
 def test_keep_alives_are_sent_twice_as_often_as_asked_of_this_process(
@@ -80,14 +80,28 @@ def test_keep_alives_are_sent_twice_as_often_as_asked_of_this_process(
     assert service.interval == interval
 
 
+@pytest.mark.parametrize("text", ["soon", "10s", "-1", "²", "9" * 5000])
+def test_interval_that_is_none_is_refused(text: str) -> None:
+    """Without a word there would be no keep-alives, and systemd would kill the service again and again."""
+    with pytest.raises(LoopError, match=r"WATCHDOG_USEC must be whole microseconds.*WatchdogSec="):
+        ServiceManager.from_environment({"NOTIFY_SOCKET": "@nobody", "WATCHDOG_USEC": text})
+
+
 def test_without_a_manager_there_is_nobody_to_tell() -> None:
     assert ServiceManager.from_environment({"WATCHDOG_USEC": "3000000"}) is None
 
 
-@pytest.mark.parametrize("address", ["relative/path", "vsock:2:1234", "@", "/"])
-def test_an_address_that_is_no_local_socket_is_refused(address: str) -> None:
-    with pytest.raises(LoopError, match="NOTIFY_SOCKET"):
+@pytest.mark.parametrize(
+    "address", ["relative/path", "vsock:2:1234", "vsock-stream:2:1234", "vsock", "@", "/", "a" * 10_000]
+)
+def test_an_address_that_is_no_local_socket_is_refused_with_what_to_do(address: str, tmp_path: Path) -> None:
+    with pytest.raises(LoopError, match=r"NOTIFY_SOCKET.*\(vsock:\).*unset") as caught:
         ServiceManager(address)
+    assert len(str(caught.value)) < 1000
+
+
+def test_without_an_address_nobody_is_told() -> None:
+    assert ServiceManager.from_environment({"NOTIFY_SOCKET": ""}) is None
 
 
 @pytest.mark.parametrize(("clean", "written"), [(True, b"\0\0V"), (False, b"\0\0")])

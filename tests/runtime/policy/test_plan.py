@@ -93,7 +93,7 @@ def test_waiting_does_not_make_code_cold() -> None:
     predictor = strict(ours)
     predictor.predict_one(1.0)
 
-    assert len(predictor.predict_one(1.0, ours.clock.now_ns - 10_000).features) == 3
+    assert len(predictor.predict_one(1.0, arrived_ns=ours.clock.now_ns - 10_000).features) == 3
 
 
 @pytest.mark.parametrize(("regime", "features"), [("hot", 3), ("rehearsed", 2), ("cold", 0)])

@@ -1,10 +1,12 @@
 """Rehearsals: which items are kept, what is computed, and that nothing of it counts."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from polydom_runtime.bundles.references import References
 from polydom_runtime.policy.rehearsal import BRIEF_NS, MAX_BYTES, RECENT, REPEATS, Kept, KeptItems
 from polydom_runtime.prediction import Policy
 from polydom_runtime.predictor import ANSWER_NS, Predictor, Seams
@@ -50,6 +52,26 @@ def test_all_features_of_the_plan_are_computed(world: LatticeWorld, predictor: P
     predictor.predict_one(1.0)
 
     assert set(rehearse(world, predictor)) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("unsteady", [("b",), ("a", "c"), ("a", "b", "c")])
+def test_unsteady_features_are_computed_for_answers_alone(
+    world: LatticeWorld, predictor: Predictor, unsteady: tuple[str, ...]
+) -> None:
+    """Such as one with a state, which another item would change."""
+    world.bundle = replace(world.bundle, references=References(unsteady=unsteady))
+    predictor = world.predictor(DEADLINE, policy=predictor.policy)
+    predictor.warm_up(1.0)
+    assert set(world.calls) == {"a", "b", "c"} - {*unsteady}
+    world.calls.clear()
+    assert set(predictor.predict_one(1.0).features) == {"a", "b", "c"}
+
+    assert set(rehearse(world, predictor)) == {"a", "b", "c"} - {*unsteady}
+    world.calls.clear()
+    for _ in range(20):
+        predictor.use_slack(1.0)
+        predictor.predict_one(1.0)
+    assert [world.calls.count(name) for name in unsteady] == [20] * len(unsteady)
 
 
 def counted(predictor: Predictor) -> Any:

@@ -1,11 +1,13 @@
 """Addresses of brokers, logins, and the messages of a refusal."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from polydom_runtime import MqttPublisher, MqttTarget, Prediction, PublishingError
 from polydom_runtime.__main__ import main
+from polydom_runtime.publishing import publisher as publishing
 from polydom_runtime.publishing.discovery import discovery
 from polydom_runtime.publishing.publisher import PublishingCounts
 from tests.runtime.conftest import make_bundle
@@ -75,6 +77,17 @@ def test_options_that_cannot_hold_are_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["\ufeffpump\r\nsecret\r\n", "pump\nsecret", "\ufeffpump\nsecret\n"])
+def test_login_may_be_written_by_any_editor(text: str, tmp_path: Path) -> None:
+    """Some begin a file with a mark of its encoding; as a part of the user's name it would be refused by the broker."""
+    file = tmp_path / "login"
+    file.write_bytes(text.encode())
+    file.chmod(0o600)
+    target = MqttTarget.parse("broker/pump", login=file)
+
+    assert (target.user, target.password) == ("pump", "secret")
+
+
 def test_login_is_two_lines_for_its_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "login"
     file.write_text("pump\nsecret\n")
@@ -111,6 +124,20 @@ def test_without_a_broker_answers_wait_and_are_counted_as_dropped_at_the_end() -
     assert PublishingCounts(published=0, dropped=10, pending=0, reconnects=0) == publisher.counts
 
 
+def test_container_with_a_new_host_name_is_the_same_client_and_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so is a board that was renamed."""
+    ids, described = set(), []
+    for name in ("3f1c5a0b7d2e", "91aa04c27be3", ""):
+        monkeypatch.setattr("platform.node", lambda name=name: name)
+        target = MqttTarget.parse("broker/hall/pump")
+        ids.add(target.client_id)
+        described.append(discovery(target, make_bundle()[0]))
+
+    assert len(ids) == 1
+    assert described[1:] == described[:-1]
+    assert MqttTarget.parse("broker/hall/pump2").client_id not in ids
+
+
 def test_discovery_names_topics_of_the_state_and_no_confidence_that_there_is_not() -> None:
     target = MqttTarget.parse("broker/hall/pump", client_id="pump3")
 
@@ -118,3 +145,34 @@ def test_discovery_names_topics_of_the_state_and_no_confidence_that_there_is_not
 
     assert {f"homeassistant/sensor/pump3/{name}/config" for name in ("label", "late")} == set(messages)
     assert all('"hall/pump/state"' in text and '"hall/pump/status"' in text for text in messages.values())
+
+
+def test_label_is_unavailable_to_home_assistant_while_there_is_none() -> None:
+    """A prior's label would look like an alarm that nobody raised."""
+    messages = discovery(MqttTarget.parse("broker/hall/pump", client_id="pump3"), make_bundle()[0])
+    label, late = (json.loads(messages[f"homeassistant/sensor/pump3/{name}/config"]) for name in ("label", "late"))
+    status, state = {"topic": "hall/pump/status"}, label["availability"][1]
+
+    assert late["availability"] == [status]
+    assert (label["availability"], label["availability_mode"]) == ([status, state], "all")
+    shown = pytest.importorskip("jinja2").Environment().from_string(state["value_template"])
+    said = [shown.render(value_json={"label": value}) for value in ("bearing", None, 0, False)]
+    assert said == ["online", "offline", "online", "online"]
+
+
+def test_state_has_no_label_of_the_prior(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishing, "STATE_EVERY_S", 0.0)
+    answer = Prediction("bearing", ("mean",), 0.5, 1, True, "planned", confidence=0.9)
+    came: list[bytes] = []
+
+    def hand_over(message: bytes) -> bool:
+        came.append(message)
+        return True
+
+    with MqttPublisher("127.0.0.1:1/pump", flush_s=0.1) as publisher:
+        monkeypatch.setattr(publisher, "_hand_over", hand_over)
+        for given in (answer, answer._replace(features=()), answer._replace(label=None)):
+            publisher.on_answer(0, None, given)
+
+    assert [json.loads(text[1:])["label"] for text in came if text[:1] == b"s"] == ["bearing", None, None]
+    assert [json.loads(text[1:])["label"] for text in came if text[:1] == b"a"] == ["bearing", "bearing", None]

@@ -36,6 +36,16 @@ def test_label_that_is_no_finite_number_has_no_error(label: Any) -> None:
     assert sums.summary() == {"accuracy": None, "mean_absolute_error": 2.0}
 
 
+@pytest.mark.parametrize("labels", [[1e308, -1e308], [1e308] * 3, [-1e308] * 3])
+def test_errors_that_have_no_finite_mean_have_none(labels: list[float]) -> None:
+    """JSON knows no infinity."""
+    sums = ErrorSums()
+    for label in labels:
+        sums.add(-label, label)
+
+    assert sums.summary() == {"accuracy": None, "mean_absolute_error": None}
+
+
 def test_score_of_another_kind_or_of_no_items_is_none() -> None:
     classes, numbers = Confusion(("a", "b")), ErrorSums()
     assert [classes.value("accuracy"), numbers.value("r2"), numbers.summary()] == [None, None, {"accuracy": None}]

@@ -5,6 +5,7 @@ import errno
 import json
 import math
 import resource
+import sys
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from polydom_runtime import Bundle, Prediction, Predictor, Seams
 from polydom_runtime.bundles.promise import Identity
+from polydom_runtime.commands.lines import Lines
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.commands.recording import Records
 from polydom_runtime.commands.run_options import RECORDS
@@ -71,7 +73,7 @@ class Watched:
     def rehearse(self) -> None:
         pass
 
-    def predict_one(self, item: object, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: object, *, arrived_ns: int | None = None) -> Prediction:
         return ANSWER
 
 
@@ -526,7 +528,7 @@ def test_command_line_opens_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
     arguments = options(
         "--metrics-json", "-", "--metrics-prometheus", str(tmp_path / "m.prom"), "--metrics-every", "1s"
     )
-    with Records(arguments, Watched()) as records:
+    with Records(arguments, Watched(), Lines(sys.stdout)) as records:
         records.add(ANSWER, traced(), 0)
         records.on_slack(math.inf)
 
@@ -536,7 +538,7 @@ def test_command_line_opens_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_nothing_asked_for_is_nothing_done(capsys: pytest.CaptureFixture[str]) -> None:
-    with Records(options(), Watched()) as records:
+    with Records(options(), Watched(), Lines(sys.stdout)) as records:
         records.add(ANSWER, traced(), 0)
         records.on_slack(math.inf)
 
@@ -550,7 +552,7 @@ def test_full_disk_loses_no_answer(bundle_folder: Path, world: World, tmp_path: 
     arguments = options(*files, "--metrics-every", "1ns", "--record", str(tmp_path / "r"), "--record-optional")
     predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, seams=Seams(clock=world.clock))
     answers = []
-    with files_of_at_most(100), Records(arguments, predictor) as records:
+    with files_of_at_most(100), Records(arguments, predictor, Lines(sys.stdout)) as records:
         for number in range(500):
             answers.append(predictor.predict_one(np.arange(10.0)))
             records.add(answers[-1], predictor.trace, number)

@@ -11,23 +11,25 @@ import subprocess
 import sys
 import time
 import zlib
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from polydom_runtime import Predictor, Seams
+from polydom_runtime import Predictor
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.commands.flight import OPTIONS, run, trace_of
+from polydom_runtime.commands.lines import Lines
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.commands.recording import Records
 from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.records import recorder as recorder_module
 from polydom_runtime.records.flight_file import (
     CRC,
     MAX_FILE_BYTES,
@@ -430,20 +432,118 @@ def test_full_disk_is_told_at_the_start_and_nothing_is_lost(file: Path, tmp_path
     assert [p.name for p in tmp_path.iterdir()] == ["node.flight"]
 
 
-def test_full_disk_does_not_touch_a_ring_that_has_its_room(bundle_folder: Path, world: World, file: Path) -> None:
-    """Written with no byte of room left on the disk: all of 300 items are answered and recorded."""
-    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, seams=Seams(clock=world.clock))
-    recorder, answers = FlightRecorder(file, predictor, 1_000), []
-    with files_of_at_most(0):
-        for number in range(300):
-            answers.append(predictor.predict_one(np.arange(10.0)))
-            recorder.add(answers[-1], predictor.trace, number)
-    recorder.close()
+def test_ring_has_its_room_from_the_start(file: Path) -> None:
+    """So a full disk does not touch it later."""
+    with closing(FlightRecorder(file, Watched(), 1_000)):
+        assert file.stat().st_blocks * 512 >= file.stat().st_size == load_flight(file).header.file_bytes
 
-    assert [a.label for a in answers] == ["yes"] * 300
-    assert [(r.number, r.label, r.reason, len(r.features)) for r in load_flight(file).records] == [
-        (number, 1, "planned", 3) for number in range(300)
-    ]
+
+def test_records_that_cannot_be_written_are_counted_and_later_ones_are_there(file: Path) -> None:
+    """A file system that copies on each write may be full all the same."""
+    with closing(FlightRecorder(file, Watched(), 10)) as recorder:
+        with files_of_at_most(0):
+            for number in range(3):
+                recorder.add(ANSWER, traced(), number)
+        recorder.add(ANSWER, traced(), 3)
+
+        assert recorder.n_dropped == 3
+    assert [r.number for r in load_flight(file).records] == [3]
+
+
+def cut_and_copied(file: Path) -> None:
+    """As logrotate does with ``copytruncate``."""
+    file.with_name("copy").write_bytes(file.read_bytes())
+    os.truncate(file, 0)
+
+
+def renamed(file: Path) -> None:
+    """As logrotate does without it."""
+    file.rename(file.with_name("copy"))
+
+
+def cut_in_the_middle(file: Path) -> None:
+    os.truncate(file, load_flight(file).header.slot_start(1))
+
+
+def replaced(file: Path) -> None:
+    file.unlink()
+    recorded(file, range(2))
+
+
+def replaced_by_another_kind(file: Path) -> None:
+    file.unlink()
+    FlightRecorder(file, Watched(deadline=1.0), 4).close()
+
+
+@pytest.mark.parametrize(
+    ("harm", "before", "said"),
+    [
+        (cut_and_copied, [], "was cut"),
+        (cut_in_the_middle, [0], "was cut"),
+        (renamed, [], "was moved or removed"),
+        (Path.unlink, [], "was moved or removed"),
+        (replaced, [0, 1], "was moved or removed"),
+        (replaced_by_another_kind, [], "was moved or removed"),
+    ],
+)
+def test_recording_goes_on_whatever_others_do_to_its_file(
+    harm: Callable[[Path], None],
+    before: list[int],
+    said: str,
+    file: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder_module, "LOOK_EVERY_S", 0.0)
+    with closing(FlightRecorder(file, Watched(), 4)) as recorder:
+        recorder.add(ANSWER, traced(), 0)
+        recorder.add(ANSWER, traced(), 1)
+        recorder.on_slack(1.0)
+        assert caplog.text == ""
+
+        harm(file)
+        recorder.on_slack(1.0)
+        recorder.add(ANSWER, traced(), 7)
+
+        assert [r.number for r in load_flight(file).records] == [*before, 7]
+        recorder.on_slack(1.0)
+    assert [said in message for message in caplog.messages] == [True]
+    kept = file.with_name("copy")
+    assert not kept.exists() or [r.number for r in load_flight(kept).records] == [0, 1]
+
+
+def test_item_that_is_recorded_right_after_a_cut_is_no_end_of_the_node(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process whose mapped file is cut is ended by the system."""
+    monkeypatch.setattr(recorder_module, "LOOK_EVERY_S", 0.0)
+    with closing(FlightRecorder(file, Watched(), 40)) as recorder:
+        for number in range(30):
+            recorder.add(ANSWER, traced(), number)
+        os.truncate(file, 0)
+        recorder.add(ANSWER, traced(), 30)
+        recorder.on_slack(1.0)
+        recorder.add(ANSWER, traced(), 31)
+
+    assert [r.number for r in load_flight(file).records] == [30, 31]
+
+
+def test_recording_whose_folder_is_gone_is_reported_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "LOOK_EVERY_S", 0.0)
+    folder = tmp_path / "records"
+    folder.mkdir()
+    with closing(FlightRecorder(folder / "node.flight", Watched(), 4)) as recorder:
+        folder.rename(tmp_path / "away")
+        for _ in range(3):
+            recorder.on_slack(1.0)
+        assert caplog.text.count("the recording failed") == 1
+
+        folder.mkdir()
+        recorder.on_slack(1.0)
+        recorder.add(ANSWER, traced(), 5)
+    assert [r.number for r in load_flight(folder / "node.flight").records] == [5]
 
 
 @pytest.mark.parametrize("capacity", [0, -1, MAX_FILE_BYTES])
@@ -458,8 +558,8 @@ def test_folder_that_cannot_be_written_is_an_error_or_no_recording(
     file.touch()
     for path in (tmp_path / "missing" / "r", file / "r", Path("/proc/r")):
         with pytest.raises(RecordingError, match="must be writable"):
-            Records(options("--record", str(path)), Watched())
-        with Records(options("--record", str(path), "--record-optional"), Watched()) as records:
+            Records(options("--record", str(path)), Watched(), Lines(sys.stdout))
+        with Records(options("--record", str(path), "--record-optional"), Watched(), Lines(sys.stdout)) as records:
             records.add(ANSWER, traced(), 0)
 
     assert capsys.readouterr().err.count("running without a recording") == 3
@@ -473,7 +573,7 @@ def flight_lines(capsys: pytest.CaptureFixture[str], *line: str) -> list[dict[st
 
 
 def test_flight_prints_names_and_labels(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Records(options("--record", str(file), "--record-items", "2"), Watched()) as records:
+    with Records(options("--record", str(file), "--record-items", "2"), Watched(), Lines(sys.stdout)) as records:
         for number in range(3):
             records.add(ANSWER, traced(), number)
 

@@ -1,0 +1,36 @@
+"""Times of arrival that are not plain: converted where they are of the predictor's clock, and counted where not."""
+
+import operator
+from contextlib import suppress
+from typing import Any, Protocol
+
+from polydom_runtime.causes import Causes, shown
+
+from .deadline import ANOTHER_CLOCK, longest_wait_ns
+
+
+class CountsCauses(Protocol):
+    """A predictor that counts what failed."""
+
+    causes: Causes
+
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Any: ...  # noqa: D102
+
+
+def predict_arrived(predictor: CountsCauses, item: Any, arrived_ns: Any, now: int, deadline_ns: int) -> Any:
+    """Return the answer for an item whose time of arrival is no `int`, later than the call `now`, or long ago.
+
+    Integers of numpy are converted. By at most a deadline later than the call counts as the call.
+    """
+    waited = None
+    with suppress(TypeError):
+        waited = now - operator.index(arrived_ns)
+    if waited is not None and -deadline_ns <= waited <= longest_wait_ns(deadline_ns):
+        return predictor.predict_one(item, arrived_ns=now - max(waited, 0))
+    predictor.causes.add(
+        ANOTHER_CLOCK.partition(":")[0],
+        f"It must be an integer of nanoseconds by the predictor's clock, time.perf_counter_ns. Got "
+        f"{shown(arrived_ns)} at {now}: another clock. The deadline runs from the call.",
+    )
+    answer = predictor.predict_one(item)
+    return answer._replace(error=answer.error or ANOTHER_CLOCK)

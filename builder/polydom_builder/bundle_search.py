@@ -26,6 +26,7 @@ from .bundling.calibration import with_stops
 from .bundling.export import ExportedModel, Order, export_models, models_to_export
 from .bundling.given_identity import given_identity
 from .bundling.quantiles import with_chosen_times
+from .bundling.reference_answers import with_answers
 from .bundling.risks import calibrated, held_out_of, with_risks
 from .costs.model_timers import ModelTimer
 from .costs.target import Target
@@ -74,7 +75,8 @@ class BundleSearch(HostAnswers):
         labels : sequence of n_items labels
             Integers, strings or booleans; numbers for a regressor.
         groups : sequence of n_items groups, optional
-            Items of one group never stand on both sides of a fold.
+            Items of one group never stand on both sides of a fold. A warning tells if copies do: then a score says
+            nothing about new items.
         costs : CostSamples, DeviceProfile or UnitTimes, optional
             Time samples of the target device; or its profile, to which times measured here, now, are carried over; or
             its costs. If not given, this machine is the target and is measured.
@@ -147,6 +149,7 @@ class BundleSearch(HostAnswers):
         bundle = with_chosen_times(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
         bundle = with_risks(bundle, exported, self.trainer_, self.sizes_)
         models = models_of(bundle, exported)
+        bundle = with_answers(bundle, models)
         write_bundle(folder, bundle, models, self._proof(exported), key)
         if self.verbose:
             print(outlook_text(bundle))

@@ -37,7 +37,7 @@ class GreedySearch(BundleSearch):
         max_trainings, max_seconds, max_features, max_mismatches. At least the first features of the sequences are
         found. The sequences end where the limit does: the node never computes the features that are left.
     answers : AnswerRules, optional
-        confidence, costs_of_errors.
+        confidence, costs_of_errors, prior.
 
     Attributes
     ----------

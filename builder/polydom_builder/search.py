@@ -79,7 +79,7 @@ class PolyDomSearch(BundleSearch):
     limits : SearchLimits, optional
         max_trainings, max_seconds, max_features, max_models, max_memory, max_mismatches.
     answers : AnswerRules, optional
-        confidence, early_stop, costs_of_errors.
+        confidence, early_stop, costs_of_errors, prior.
     noise : Noise, optional
         correction, standard_errors.
     node : NodeConditions, optional

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 
 from polydom_builder.training.conversion import checked_model
 from polydom_builder.training.families import Family
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
+from polydom_builder.training.workers import in_order
 from polydom_runtime.bundles.model_entry import Estimate
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.features import members
@@ -97,9 +98,7 @@ def export_models(
         for order in orders
     )
     models = []
-    for order, (data, accuracy, answers) in zip(
-        orders, Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks), strict=True
-    ):
+    for order, (data, accuracy, answers) in zip(orders, in_order(tasks, trainer.n_jobs), strict=True):
         answered = HeldOut(*answers) if sure else None
         models.append(ExportedModel(order, data, accuracy, estimator=family.name, held_out=answered))
         progress(1)

@@ -35,9 +35,12 @@ def given_identity(name: str, version: str, built_by: str) -> Identity:
 
 
 def source_date() -> int | None:
-    """Return the seconds since 1970 that ``SOURCE_DATE_EPOCH`` holds; None without it."""
+    """Return the seconds since 1970 that ``SOURCE_DATE_EPOCH`` holds; None without it.
+
+    An empty one is refused: a script may have meant to set it, as by a call of git outside of a clone.
+    """
     seconds = os.environ.get(EPOCH)
-    if not seconds:
+    if seconds is None:
         return None
     if not (seconds.isascii() and seconds.isdecimal() and len(seconds) <= EPOCH_DIGITS):
         raise ExportError(f"{EPOCH} must be whole seconds since 1970. Got {shown(seconds)}. Set it right, or unset it.")

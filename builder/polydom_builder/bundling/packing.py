@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from polydom_builder.exceptions import ExportError
+from polydom_builder.signing.sign import unaltered
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import MAX_MODEL_BYTES
@@ -26,6 +27,7 @@ def pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Bundle:
     if target.suffix != ".tar" or target.is_relative_to(path):
         raise ExportError(f"The file must be named NAME.tar, and be outside of {folder}. Got {out}.")
     load_bundle(folder)
+    unaltered(folder)  # a node would refuse it
     content = _tar(path)
     with TemporaryDirectory() as scratch:  # as a node will read it
         bundle = load_bundle(unpack_tar(BytesIO(content), target, Path(scratch)))

@@ -138,12 +138,24 @@ OPTIONS = (
         "--confidence",
         "let each answer state the probability that it is right, so that the node can withhold unsure ones",
     ),
+    Option(
+        "--prior label|abstain|LABEL",
+        "the answer where no model is in time: the most frequent label (default), none, or this label",
+        default="label",
+    ),
     Option("--name NAME", "what the bundle is called, as nodes show it", default=""),
     Option("--bundle-version VERSION", "the version of the bundle", default=""),
     Option("--built-by WHO", "who builds the bundle", default=""),
     JOBS,
     Option("--cache CACHE", "the folder that keeps all work, so that a build that was killed continues"),
 )
+
+
+def to_go_on(arguments: Namespace) -> str:
+    """Return what a user can do who has stopped the build."""
+    if arguments.cache:
+        return "To go on where it was stopped, give the same command again."
+    return "The next build begins anew. With --cache FOLDER, a build that was stopped can go on."
 
 
 def run(arguments: Namespace) -> Outcome:
@@ -162,6 +174,8 @@ def run(arguments: Namespace) -> Outcome:
     if arguments.costs_of_errors:
         costs_of_errors = read_error_costs(arguments.costs_of_errors, [s.label for s in found])
         search.set_params(answers__costs_of_errors=costs_of_errors)
+    labels = {str(sample.label): sample.label for sample in found}
+    search.set_params(answers__prior=labels.get(arguments.prior, arguments.prior))
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
     bundle = search.export(arguments.out, **identity, key=key)
     for name, reason in search.dropped_.items():

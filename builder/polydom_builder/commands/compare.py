@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from polydom_builder.comparison import ChangeLimits, Comparison, compare_files
-from polydom_builder.comparison.comparison import TimeChange
+from polydom_builder.comparison.comparison import AnswerChange, ReplayChange, TimeChange
 from polydom_runtime.causes import printable
 from polydom_runtime.commands.arguments import positive
 from polydom_runtime.commands.options import Option
@@ -22,7 +22,7 @@ OPTIONS = (
     Option("after AFTER", "the new one, of the same kind"),
     Option(
         "--max-score-loss LOSS",
-        "exit with 1 if the score of an answer falls by more, such as 0.01 (bundles only)",
+        "exit with 1 if the score of an answer falls by more, such as 0.01, at any size and deadline (bundles only)",
         loss,
     ),
     Option(
@@ -55,9 +55,14 @@ def print_comparison(found: Comparison) -> None:
     if found.kind == "bundles":
         sets = "#before", "#after", "change", "features"
         print_table(TextTable("feature sets shipped, with their scores", sets, [*_sets(found)]))
-    if found.answers:
+    if found.worst is not None:
         answers = "#deadline", "#size", "#before", "#after", "#change", "answers by"
-        print_table(TextTable("scores of answers", answers, [*_answers(found)]))
+        print_table(TextTable("scores of answers", answers, [*map(_answer, found.answers)]))
+        lost = [_answer(found.worst)] if found.worst.loss > 0.0 else []
+        print_table(TextTable(f"the answer that loses most{'' if lost else ': none loses'}", answers, lost))
+        replays = [_replay(row) for row in found.replays if row.loss]
+        same = f"mean scores of replays: {len(found.replays) - len(replays)} of {len(found.replays)} are the same"
+        print_table(TextTable(same, ("#deadline", "#before", "#after", "#change"), replays))
     changed = [row for row in found.times if row.before != row.after]
     print_text(f"times: {len(found.times) - len(changed)} of {len(found.times)} are the same")
     if changed:
@@ -94,11 +99,17 @@ def _sets(found: Comparison) -> Iterator[tuple[str, ...]]:
         yield *scores, how, set_text(row.features, row.estimator)
 
 
-def _answers(found: Comparison) -> Iterator[tuple[str, ...]]:
-    for row in found.answers:
-        names = dict.fromkeys(map(set_text, row.features, row.estimators))
-        scores = f"{row.score.before:.3f}", f"{row.score.after:.3f}", f"{row.score.after - row.score.before:+.3f}"
-        yield format_seconds(row.deadline), f"{row.size:.6g}", *scores, " -> ".join(names)
+def _answer(row: AnswerChange) -> tuple[str, ...]:
+    names = dict.fromkeys(map(set_text, row.features, row.estimators))
+    return format_seconds(row.deadline), f"{row.size:.6g}", *_scores(row), " -> ".join(names)
+
+
+def _replay(row: ReplayChange) -> tuple[str, ...]:
+    return format_seconds(row.deadline), *_scores(row)
+
+
+def _scores(row: AnswerChange | ReplayChange) -> tuple[str, ...]:
+    return f"{row.score.before:.3f}", f"{row.score.after:.3f}", f"{row.score.after - row.score.before:+.3f}"
 
 
 def _time(row: TimeChange) -> tuple[str, ...]:

@@ -76,6 +76,11 @@ class Looped(NamedTuple):
     """The number of answers that were late through pauses of the machine."""
 
 
+def to_go_on(arguments: Namespace) -> str:
+    """Return what a user can do who has stopped the demo."""
+    return "To go on where it was stopped, give the same command again."
+
+
 def run(arguments: Namespace) -> Outcome:
     """Build the surface example and run it on a node."""
     options = values_of(arguments, "example", "node", "out", "count")

@@ -8,6 +8,7 @@ from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.kept_promise import KeptPromise
 from polydom_runtime.describing.outlook_table import set_text
+from polydom_runtime.items.digests import seen_text
 from polydom_runtime.tables import TextTable
 
 from .tables import print_table, print_text
@@ -36,6 +37,8 @@ def print_evaluation(found: Evaluation) -> None:
         rows = [(at, _number(part.calibration_error), str(part.abstained)) for at, part in whole.items()]
         print_table(TextTable("Confidences", columns, rows))
     print_text(SCORE_NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
+    if told := seen_text(found.seen):
+        print_text(f"{told}\n")
     for name, part in whole.items():
         if part.timing is not None:
             print_text(f"At {name}, items back to back: {KeptPromise(part.timing.late, part.items, found.late)}")

@@ -48,7 +48,7 @@ def print_text(text: str) -> None:
 def _console() -> "Console":
     from rich.console import Console
 
-    return Console(highlight=False, color_system=None if "NO_COLOR" in os.environ else "auto")
+    return Console(highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto")
 
 
 def _print_rich(shown: TextTable) -> None:

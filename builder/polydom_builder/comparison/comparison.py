@@ -64,6 +64,19 @@ class AnswerChange:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplayChange:
+    """The mean expected score of replayed items at one deadline."""
+
+    deadline: float
+    score: Fact
+
+    @property
+    def loss(self) -> float:
+        """The fall of the score; negative if it rose."""
+        return float(self.score.before - self.score.after)
+
+
+@dataclass(frozen=True, slots=True)
 class TimeChange:
     """The time of a unit at one size, in seconds."""
 
@@ -100,13 +113,20 @@ class Comparison:
     sets: tuple[SetChange, ...] = ()
     """The feature sets that at least one of two bundles ships."""
     answers: tuple[AnswerChange, ...] = ()
-    """The answers of two bundles."""
+    """The answers of two bundles at some sizes and deadlines."""
+    worst: AnswerChange | None = None
+    """The answer that loses most of its score, of those at all sizes that both know, and at all deadlines of either."""
+    replays: tuple[ReplayChange, ...] = ()
+    """Replays of items of the common sizes by each bundle's own policy, if all takes its typical time."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: pairs are ``[before, after]``, a number that is not finite is None."""
         plain = asdict(self)
-        for row, change in zip(plain["answers"], self.answers, strict=True):
-            row["loss"] = change.loss
+        for name in ("answers", "replays"):
+            for row, change in zip(plain[name], getattr(self, name), strict=True):
+                row["loss"] = change.loss
+        if self.worst is not None:
+            plain["worst"]["loss"] = self.worst.loss
         for row, time in zip(plain["times"], self.times, strict=True):
             row |= {"growth": finite(time.growth), "is_beyond_noise": time.is_beyond_noise}
         return plain
@@ -117,7 +137,7 @@ class ChangeLimits:
     """How much worse the second file may be; None sets no limit."""
 
     score_loss: float | None = None
-    """How much the score of an answer may fall at any size and deadline that is compared."""
+    """How much the score of an answer may fall at any size and deadline, and the mean score of any replay."""
     time_growth: float | None = None
     """The largest ratio of the times of a unit or an answer. Growth that may be noise does not count."""
     size_growth: float | None = None
@@ -143,10 +163,12 @@ class ChangeLimits:
                     f"For --max-score-loss both bundles must have the same {what}. Got {before or 'none'} and "
                     f"{after or 'none'}. Build both with the same, or leave the limit out."
                 )
-        for answer in found.answers:
-            if answer.loss > self.score_loss:
-                where = f"at {answer.deadline:g} s and size {answer.size:g}"
-                yield f"the score {where} falls by {answer.loss:.4g}, more than {self.score_loss:g}"
+        worst, more = found.worst, f"more than {self.score_loss:g}"
+        if worst is not None and worst.loss > self.score_loss:
+            yield f"the score at {worst.deadline:g} s and size {worst.size:g} falls by {worst.loss:.4g}, {more}"
+        for replay in found.replays:
+            if replay.loss > self.score_loss:
+                yield f"the mean score of replays at {replay.deadline:g} s falls by {replay.loss:.4g}, {more}"
 
     def _times(self, found: Comparison) -> Iterator[str]:
         if self.time_growth is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from joblib import hash as content_hash
 
-from polydom_builder.training.cache import Cache, file_of
+from polydom_builder.training.cache import Cache, file_of, make_folder
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity
@@ -56,9 +56,10 @@ def measure_here(
 
 def _kept(file: Path, space: FeatureSpace, items: list[Any], options: dict[str, Any]) -> CostSamples:
     """Return the samples of a costs file, or measure and write it if there is none."""
-    with suppress(MeasurementError):  # there is none, or it is damaged
-        return load_costs(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(MeasurementError):  # it is damaged
+        if file.is_file() and set(space.names) <= set((found := load_costs(file)).units):
+            return found
+    make_folder(file.parent)
     with TemporaryDirectory(dir=file.parent) as folder:  # another build may measure at the same time
         written = Path(folder) / file.name
         samples = measure(space, items, journal=FileJournal(written), **options)

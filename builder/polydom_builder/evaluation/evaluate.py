@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import ExportError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.commands.tally import LATE_BY, late_class, named_late
+from polydom_runtime.items.digests import SeenItems
 from polydom_runtime.prediction import Policy, Prediction, policy_for
 
 from .baselines import Baselines, shipped
 from .evaluation import AtDeadline, Bin, Evaluation, Part, Timing
 from .judging import ItemNumbers, Judged
-from .labelled import Labelled
+from .labelled import Labelled, check_labels
 from .predictions import AnswerItems, planned_answers
 
 OF_ELAPSED = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
@@ -38,7 +39,13 @@ def evaluate(
     bundle was not built with. `deadlines`: seconds. `answering`: the function that times the answers, by the same
     policy; nothing is timed without it. `baselines`: the baselines; by default those that the models of the bundle
     allow. `n_bands`: the most bands of sizes.
+
+    Raises `ItemError` if the labels are not such as the bundle answers with.
     """
+    check_labels(bundle, test.labels)
+    seen = SeenItems(bundle.references.seen)
+    for item in test.items:
+        seen.add(item)
     policy, baselines = policy_for(bundle, policy), baselines or shipped(bundle, test)
     everything, bands = np.arange(len(test.items)), size_bands(test.sizes, n_bands)
 
@@ -59,7 +66,7 @@ def evaluate(
 
     identity, scoring, found = bundle.identity, bundle.promise.scoring, tuple(map(at, deadlines))
     about = identity.name, identity.version, bundle.sha256, scoring, policy, bundle.promise.late
-    return Evaluation(*about, bundle.space.classes, found)
+    return Evaluation(*about, bundle.space.classes, found, seen.share)
 
 
 def size_bands(sizes: Sequence[float], count: int) -> list[NDArray[np.intp]]:

@@ -104,6 +104,8 @@ class Evaluation:
     classes: tuple[Any, ...]
     """The classes of the bundle; empty for a regression."""
     deadlines: tuple[AtDeadline, ...]
+    seen: float = 0.0
+    """The share of the items that the bundle was built with, as far as is known; it should be 0."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data, all numbers of which are finite; times in seconds."""

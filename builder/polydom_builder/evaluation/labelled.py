@@ -1,6 +1,6 @@
 """Test items with their labels, sizes and features."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.training.folds import checked_groups
-from polydom_builder.training.labels import checked_labels
+from polydom_builder.training.labels import checked_labels, is_finite
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import UNLABELLED, Arrived, samples
@@ -55,6 +57,19 @@ class Labelled:
         items = [sample.item.item if isinstance(sample.item, Arrived) else sample.item for sample in found]
         groups = [sample.group for sample in found]
         return cls.of(space, items, [sample.label for sample in found], None if None in groups else groups)
+
+
+def check_labels(bundle: Bundle, labels: Sequence[Any]) -> None:
+    """Check that labels are such as a bundle answers with: some of its classes, or finite numbers for a regressor."""
+    classes = bundle.space.classes
+    for k, label in enumerate(labels if not classes else ()):
+        if isinstance(label, bool) or not isinstance(label, int | float) or not is_finite(label):
+            raise ItemError(f"The bundle answers with numbers: labels must be finite numbers. Item {k} has {label!r}.")
+    if classes and not any(isinstance(label, Hashable) and label in classes for label in labels):
+        label, known = (f"{shown(one)} ({type(one).__name__})" for one in (labels[0], classes[0]))
+        raise ItemError(
+            f"The labels must be classes of the bundle, such as {known}. None is. Got {label} for item 0. Convert them."
+        )
 
 
 def _row(space: FeatureSpace, k: int, item: Any) -> NDArray[np.float32]:

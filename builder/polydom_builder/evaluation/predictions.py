@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from polydom_builder.exceptions import ExportError
-from polydom_builder.simulation.simulate import World
+from polydom_builder.simulation.simulate import World, for_trials
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.clock import collector_off
@@ -94,7 +94,7 @@ def planned_answers(bundle: Bundle, test: Labelled, deadline: float, policy: Pol
         return lambda number: _Timed(world.run_of(number), exported(number))
 
     predictor = Predictor(
-        bundle.at(deadline),
+        for_trials(bundle.at(deadline)),
         world.space,
         deadline=deadline,
         policy=policy,

@@ -6,9 +6,12 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from polydom_builder.bundling.given_identity import source_date
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.cache import Cache
+from polydom_builder.training.chosen_prior import chosen_prior
+from polydom_builder.training.copies import check_memory
 from polydom_builder.training.error_costs import checked_error_costs, scoring_by_costs
 from polydom_builder.training.families import named, named_estimators
 from polydom_builder.training.folds import checked_groups, make_splits
@@ -16,6 +19,7 @@ from polydom_builder.training.labels import Targets, targets_of
 from polydom_builder.training.table import Table
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.training.weights import check_weighable, checked_weights
+from polydom_builder.training.workers import check_workers
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace, ItemKind, checked_space, common_kind
 from polydom_runtime.measuring.item_sizes import checked_items, checked_size
@@ -47,6 +51,8 @@ def checked_inputs(
 ) -> Inputs:
     """Check the parameters and the data of a search; see `prepare` for the errors."""
     _, limits, answers, node, _ = search.settings
+    check_workers(search.n_jobs)
+    source_date()  # an error should come before the training
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
     memory, space, items = checked_memory(search.memory), checked_space(search.space), checked_items(items)
     if min(limits.max_features or len(space), len(space)) > MAX_FEATURES:
@@ -58,8 +64,10 @@ def checked_inputs(
         raise TrainingError("There must be items, and one label for each. Got none.")
     estimators = named_estimators(search.estimator)
     targets = targets_of(labels, len(items), regression=not is_classifier(next(iter(estimators.values()))))
+    check_memory(items, targets)
     weights = checked_weights(sample_weight, len(items))
     errors = checked_error_costs(answers.costs_of_errors, targets, weights)
+    chosen = chosen_prior(answers.prior, targets)
     if errors is not None:
         scoring = scoring_by_costs(search.scoring, targets, errors)
     for name, model in estimators.items() if weights is not None else ():
@@ -75,7 +83,7 @@ def checked_inputs(
     settled = splits, scoring, search.n_jobs, memory, space.names
 
     def trainers(table: Table) -> dict[str, Trainer]:
-        about: dict[str, Any] = {"weights": weights, "groups": groups, "errors": errors}
+        about: dict[str, Any] = {"weights": weights, "groups": groups, "errors": errors, "chosen": chosen}
         return {name: Trainer(model, table, *settled, **about) for name, model in estimators.items()}
 
     return Inputs(space, items, sizes, kind, expected, region, memory, targets, trainers)

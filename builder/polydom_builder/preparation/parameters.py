@@ -1,7 +1,6 @@
 """Checks of the parameters of a search, before it starts."""
 
 import pickle
-import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -16,7 +15,7 @@ from sklearn.metrics import check_scoring, get_scorer
 
 from polydom_builder.costs.model_limits import bytes_of
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.training.cache import Cache
+from polydom_builder.training.cache import Cache, check_folder, make_folder
 from polydom_builder.training.column_names import check_names
 from polydom_builder.training.families import named, named_estimators
 from polydom_runtime.causes import shown
@@ -65,16 +64,17 @@ def checked_memory(memory: str | Memory | None) -> Memory:
     if memory is None:
         return Cache()
     try:
-        Path(memory).mkdir(parents=True, exist_ok=True)
+        make_folder(folder := Path(memory).absolute())
         tempfile.TemporaryFile(dir=memory).close()
-        folder = Path(memory).stat()
     except (OSError, TypeError) as e:
         raise TrainingError(f"The memory folder must be writable. {e}. Choose another, or None to keep nothing.") from e
-    if folder.st_mode & stat.S_IWOTH:
+    try:
+        check_folder(folder)
+    except PermissionError as e:
         raise TrainingError(
-            f"The memory folder must not be writable for all users. {memory} is. Choose another, or run chmod o-w."
-        )
-    return Cache(Path(memory).absolute())
+            f"The memory folder must not be writable for all users. {e}. Choose another, or run chmod -R o-w {memory}."
+        ) from e
+    return Cache(folder)
 
 
 def checked_budgets(deadline: Any) -> tuple[float, float]:

@@ -16,21 +16,25 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.conversion import converted_models
+from polydom_builder.training.copies import warn_of_copies
 from polydom_builder.training.families import Family, named
 from polydom_builder.training.fingerprints import data_fingerprint
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.references import RELATIVE, References, Stored, restored, stored
+from polydom_runtime.bundles.number_types import common_type
+from polydom_runtime.bundles.references import MAX_ITEMS, RELATIVE, References, Stored, restored, stored
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.causes import shown
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace, ItemKind
+from polydom_runtime.items.digests import item_digest, kept_digests
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short_for
 
+from .doubts import typed_items, unsteady_features
 from .inputs import Inputs, checked_inputs
 from .progress import progress_bar
 from .settings import NamedSettings
@@ -86,6 +90,8 @@ def prepare(
             given.space, given.items, given.targets, n_jobs=search.n_jobs, memory=given.memory, progress=bar.update
         )
     trainers, tried = given.trainers(table), OnnxVersions()
+    digests = [*map(item_digest, given.items)]
+    warn_of_copies(digests, table.rows, next(iter(trainers.values())).splits)
     if known is None:
         trainers = tried_out(trainers, tried, mismatches, sure, most)
     target, samples = known or _target(search, given, costs)
@@ -99,7 +105,7 @@ def prepare(
     model_seconds = min(family.seconds for family in families)
     _check_reachable(region, target, model_seconds)
     _warn_of_milliseconds(region, target, model_seconds)
-    references = references_of(space, given.items, given.sizes, table.rows)
+    references = references_of(space, given.items, given.sizes, table.rows)._replace(seen=kept_digests(digests))
     return Prepared(
         *(space, dropped, region, given.expected, samples, target, families, timer, references, given.kind),
         data_fingerprint(given.items, labels),
@@ -212,18 +218,25 @@ def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) 
 def references_of(
     space: FeatureSpace, items: Sequence[Any], sizes: Sequence[float], rows: NDArray[np.float32]
 ) -> References:
-    """Return reference items, the smallest ones that differ in all features; none if items cannot be stored.
+    """Return reference items, the smallest ones that differ in all features, and those that show types of numbers.
 
-    `rows` (shape (n_items, sum of widths)): their features.
+    There are none if items cannot be stored. `rows` (shape (n_items, sum of widths)): their features.
     """
+    spreads = rows.std(axis=0, dtype=np.float64)
+    unsteady = unsteady_features(space, items, sizes, spreads)
+    limits = RELATIVE * spreads + np.finfo(np.float32).tiny
+    for name, columns in zip(space.names, space.column_slices(), strict=True):
+        if name in unsteady:
+            limits[columns] = np.inf
     chosen: dict[tuple[float, ...], Stored] = {}
-    for k in np.argsort(sizes, kind="stable").tolist():
-        if len(chosen) == N_REFERENCES:
+    telling = typed_items(space, items, rows, limits)[: MAX_ITEMS - N_REFERENCES]
+    for k in [*telling, *np.argsort(sizes, kind="stable").tolist()]:
+        if len(chosen) == N_REFERENCES + len(telling):
             break
         if (item := stored(items[k])) is not None:
             chosen.setdefault(tuple(rows[k].tolist()), item)
-    limits = RELATIVE * rows.std(axis=0, dtype=np.float64) + np.finfo(np.float32).tiny
     for row, item in chosen.items():
         again = np.abs(space.extract_all(restored(item)) - row)
-        limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # a feature with chance in it
-    return References(tuple(chosen.values()), tuple(chosen), tuple(limits.tolist())) if chosen else References()
+        limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # it depends on more than the numbers of the item
+    found = tuple(chosen.values()), tuple(chosen), tuple(limits.tolist()) if chosen else ()
+    return References(*found, number_type=common_type(items), unsteady=unsteady)

@@ -145,6 +145,11 @@ class AnswerRules(ParameterRecord):
         then answer with the label of least expected cost, for which the estimator must have probabilities, and the
         score is the share of the cost of the best constant answer that is saved, unless `scoring` is given. None may be
         said for each true label, too: then models abstain where that is expected to cost least.
+    prior : "label", "abstain", or a label
+        The answer where no model is in time. "label" is the best constant answer: the most frequent label, or that of
+        least cost; for a regressor the mean. It may look like an alarm, so it can be a label of your choice, or none:
+        then the label is None. The accuracy of the prior is that of its label, also if that is withheld. A search's own
+        `predict` withholds nothing.
 
     Examples
     --------
@@ -155,6 +160,7 @@ class AnswerRules(ParameterRecord):
     confidence: bool = False
     early_stop: float | None = None
     costs_of_errors: Mapping[tuple[Any, Any], float] | None = None
+    prior: Any = "label"
 
     @property
     def is_sure(self) -> bool:

@@ -24,6 +24,9 @@ MOST_COMPARED, MOST_MISMATCHES = 1000, 0.1
 """Items that are compared, and the share of them on which an exported model may differ here: trained on few items, it
 may find classes equally likely. A conversion that loses the labels differs on more."""
 
+FAIR_SPREADS = 1e-15, 1e15
+"""The squares of differences of features, and of their inverses, are within float32, with room for sums."""
+
 POWERS = np.geomspace(0.25, 8.0, 41).round(3)
 """The powers that are tried, 1 among them: from those for much too sure probabilities to much too unsure ones."""
 
@@ -90,12 +93,29 @@ def _run(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool) -> 
             "CalibratedClassifierCV, or choose another."
         )
     data = to_onnx(model, rows.shape[1], versions, classes)
+    most = int(MOST_MISMATCHES * len(rows))
     try:
         ModelRunner(data, InputRow(rows.shape[1]), rows.shape[1], len(classes), sure)
+        check_parity(name, trainer.codes(model, rows), data, rows, most, classifies=len(classes) > 0)
     except BundleFormatError as e:
-        raise ExportError(f"The node must be able to run the exported model of {name}. {e}") from e
-    most = int(MOST_MISMATCHES * len(rows))
-    check_parity(name, trainer.codes(model, rows), data, rows, most, classifies=len(classes) > 0)
+        why = _beyond_float32(trainer, order, rows)
+        if "finite numbers" in str(e) and not why:
+            why = " Float32 cannot hold a number of the fitted estimator. Look at its parameters, such as class_weight."
+        raise ExportError(f"The node must be able to run the exported model of {name}. {e}{why}") from e
+    except ExportError as e:
+        raise ExportError(f"{e}{_beyond_float32(trainer, order, rows)}") from e
+
+
+def _beyond_float32(trainer: Trainer, order: Order, rows: NDArray[np.float32]) -> str:
+    """Return what to do about features that float32 cannot scale or square, empty if there are none."""
+    low, high = FAIR_SPREADS
+    found: dict[str, float] = {}
+    for feature, place in trainer.table.places_of(order).items():
+        for spread in np.ptp(rows[:, place].astype(np.float64), axis=0).tolist():
+            if spread and not low <= spread <= high:
+                found[trainer.name_of([feature])] = spread
+    each = ", ".join(f"by {spread:.0e} in {name}" for name, spread in found.items())
+    return f" Items differ {each}: float32 cannot hold the square or the inverse. Multiply that." if found else ""
 
 
 def _with_labels_that_fit(trainer: Trainer, order: Order) -> Trainer:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -78,7 +78,7 @@ def simulate(
     `regime`: the regime of the trials; the node plans with its times. `timed`: the real seconds of the models on each
     trial, if they are known better than from the time of the reference model.
     """
-    bundle = bundle.at(deadline, regime)  # which has the times of no other regime
+    bundle = for_trials(bundle.at(deadline, regime))  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})
     predictor = Predictor(
         bundle,
@@ -93,6 +93,11 @@ def simulate(
         predictor.use_slack(SLACK)
         world.clock.advance(seconds=SLACK)
     return Simulated(answers)
+
+
+def for_trials(bundle: Bundle) -> Bundle:
+    """Return a bundle whose items may be the numbers of trials."""
+    return replace(bundle, space=bundle.space._replace(item_kind=None))
 
 
 class World:

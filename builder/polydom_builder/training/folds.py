@@ -1,6 +1,6 @@
 """The folds of the cross-validation, and blocks of held-out items, which tell how far chance may move a score."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.causes import shown
 
-from .labels import Targets
+from .labels import Targets, plain
 from .weights import NAME, Weights
 
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
@@ -34,11 +35,12 @@ def make_splits(
     groups = checked_groups(groups, len(targets.numbers))
     if isinstance(cv, int | np.integer):
         cv = _splitter(int(cv), targets, groups is not None, random_state)
+        groups = None if groups is None else _ranked(groups)
     try:
         splitter = check_cv(cv, targets.numbers, classifier=len(targets.classes) > 0)
         positions = np.arange(len(targets.numbers)).reshape(-1, 1)
         splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(positions, targets.numbers, groups)]
-    except ValueError as e:
+    except (ValueError, TypeError) as e:  # also of groups that the user's splitter cannot sort
         raise TrainingError(f"The items must be splittable by cv={cv!r}. {e}") from e
     counting = np.ones(len(positions), dtype=bool) if weights is None else weights > 0.0
     for k, parts in enumerate(splits):
@@ -53,14 +55,29 @@ def make_splits(
 
 
 def checked_groups(groups: Iterable[Any] | None, n_items: int) -> list[Any] | None:
-    """Return the group of each item; None if there are no groups."""
+    """Return the group of each item as a value of Python; None if there are no groups."""
     try:
-        found = None if groups is None else list(groups)
+        found = None if groups is None else [plain(group) for group in groups]
     except TypeError as e:
         raise TrainingError(f"groups must be a sequence, one group for each item. Got {groups!r}.") from e
     if found is not None and len(found) != n_items:
         raise TrainingError(f"There must be one group for each item. Got {len(found)} for {n_items} items.")
+    for k, group in enumerate(found or ()):
+        if group is None or not isinstance(group, Hashable) or group != group:  # of NaN, each may be a group or all
+            raise TrainingError(
+                f"The group of each item must be a number, a text or a tuple, no NaN. Got {shown(group)} for item {k}."
+            )
     return found
+
+
+def _ranked(groups: Sequence[Any]) -> list[int]:
+    """Return numbers in place of groups, which scikit-learn could make equal, such as 1 and "1", or not sort."""
+    try:
+        order = sorted({*groups})
+    except TypeError:
+        order = [*dict.fromkeys(groups)]
+    ranks = {group: rank for rank, group in enumerate(order)}
+    return [ranks[group] for group in groups]
 
 
 def _check_classes(splits: Splits, targets: Targets, grouped: bool, counting: NDArray[np.bool_]) -> None:

@@ -14,6 +14,9 @@ from polydom_runtime.causes import shown
 KINDS = {bool: "a boolean", int: "an integer", str: "a string"}
 LARGEST = 1 << 63
 
+STEPS = 10
+"""The least standard deviation of numbers to predict, in steps of float32: rounding then takes 0.001 of an R²."""
+
 
 class Targets(NamedTuple):
     """The values that an estimator learns to predict."""
@@ -80,6 +83,13 @@ def _numbers(plain: list[Any]) -> NDArray[np.float64]:
     numbers = np.array(plain, dtype=np.float64)
     if len(np.unique(numbers)) < 2:
         raise TrainingError(f"For a regressor the labels must not be all the same. Got {numbers[:5].tolist()}.")
+    largest = float(np.abs(numbers).max())
+    if largest > float(np.finfo(np.float32).max) or numbers.std() < STEPS * np.spacing(np.float32(largest)):
+        raise TrainingError(
+            "For a regressor the labels must be numbers that float32 tells apart, in which models answer: up to 3.4e38 "
+            f"and with a spread of at least {STEPS} of its steps. Got {numbers.min():.9g} to {numbers.max():.9g}. "
+            "Subtract their mean, or divide them by a constant."
+        )
     return numbers
 
 
@@ -92,8 +102,9 @@ def is_finite(number: float) -> bool:
 
 
 def plain(label: Any) -> Any:
-    """Return a label of numpy, also an array of one, as one of Python."""
-    return label.item() if isinstance(label, np.generic | np.ndarray) and label.size == 1 else label
+    """Return a label of numpy, also an array of one, as one of Python; a masked one, whose item is 0, as it is."""
+    is_one = isinstance(label, np.generic | np.ndarray) and label.size == 1 and not np.ma.is_masked(label)
+    return label.item() if is_one else label
 
 
 def _check_text(label: str, k: int) -> None:

@@ -5,16 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 
 from .cache import Cache
 from .labels import Targets
+from .precision import warn_of_lost_values
+from .workers import in_order
 
 CHUNK = 64
 """Number of items that are extracted and cached together."""
@@ -75,18 +78,20 @@ def extract_table(
     chunks = [list(items[k : k + CHUNK]) for k in range(0, len(items), CHUNK)]
     tasks = (delayed(extract)(space, chunk, source, content_hash(chunk), CHUNK * k) for k, chunk in enumerate(chunks))
     rows = []
-    for part in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+    for part in in_order(tasks, n_jobs):
         rows.append(part)
         progress(len(part))
     columns = tuple(np.arange(s.start, s.stop) for s in space.column_slices())
-    return Table(np.concatenate(rows), *targets, columns)
+    exact = np.concatenate(rows)
+    warn_of_lost_values(space, exact)
+    return Table(exact.astype(np.float32), *targets, columns)
 
 
-def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str, first: int) -> NDArray[np.float32]:
+def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str, first: int) -> Floats:
     rows = []
     for k, item in enumerate(chunk, first):
         try:
-            rows.append(space.extract_all(item))
+            rows.append(space.extract_all(item, np.float64))
         except FeatureError as e:
             raise FeatureError(f"Item {k}: {e}") from e
     return np.stack(rows)

@@ -66,6 +66,8 @@ class Trainer:
     """Shape (n_items,). Items of one group are not independent of each other."""
     errors: ErrorCosts | None = None
     """If given, models answer with the label of least expected cost."""
+    chosen: int | float | None = None
+    """The answer without features, as the user chose it; see `chosen_prior`."""
     sharpness: float = 1.0
     """The power of the probabilities with which costs of errors are expected; see `sharpness_of`."""
     routed: bool = field(default_factory=routes_metadata)
@@ -96,8 +98,9 @@ class Trainer:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
-        grouped = [] if self.groups is None else [list(self.groups)]
-        return str(content_hash((*given, code, self.errors, self.sharpness, *grouped, *["routed"][: self.routed])))
+        more = [] if self.groups is None else [list(self.groups)]
+        more += [] if self.chosen is None else [["prior", self.chosen]]
+        return str(content_hash((*given, code, self.errors, self.sharpness, *more, *["routed"][: self.routed])))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -112,13 +115,20 @@ class Trainer:
 
     @property
     def prior(self) -> int | float:
-        """The answer without features: the most frequent class, that of least cost (or to abstain), or the mean."""
+        """The answer without features: that chosen; the most frequent class, that of least cost, or the mean."""
+        if self.chosen is not None:
+            return self.chosen
         if len(self.table.classes):
             return self._constant(self.table.targets, self.weights)
         return float(np.average(self.table.targets, weights=self.weights))
 
     def _constant(self, targets: NDArray[np.int64], weights: Weights) -> int:
-        """Return the number of the best answer to all of some items."""
+        """Return the number of the best answer to all of some items, or that chosen.
+
+        Where no cost tells what it is worth to abstain, the best answer is scored in its place.
+        """
+        if self.chosen is not None and (self.chosen < len(self.table.classes) or (self.errors and self.errors.abstain)):
+            return int(self.chosen)
         counts = np.bincount(targets, weights, len(self.table.classes))
         return int(counts.argmax() if self.errors is None else (counts @ decision_costs(self.errors)).argmin())
 
@@ -183,6 +193,8 @@ class Trainer:
     def _prior(self, targets: NDArray[Any], train: NDArray[np.intp] | None) -> Any:
         """Return the best constant answer to some or all items as a fitted estimator."""
         weights, prior = self._weights(train), DummyRegressor()
+        if self.chosen is not None:
+            prior.set_params(strategy="constant", constant=self.chosen)
         if len(self.table.classes):
             numbers = self.table.targets if train is None else self.table.targets[train]
             best = self._constant(numbers, weights.get(NAME))

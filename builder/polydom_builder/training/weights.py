@@ -18,6 +18,9 @@ NAME = "sample_weight"
 INSTEAD_OF_0 = 1e-300
 """Sums of weights or costs that are 0 are divided by this."""
 
+LEAST, MOST = 1e-30, 1e30
+"""The range of a weight above 0. Float32 ends at 1e-38 and 3e38, and weights are added up."""
+
 Weights = NDArray[np.float64] | None
 """The weight of each item; None if all items count alike."""
 
@@ -36,6 +39,11 @@ def checked_weights(sample_weight: Sequence[Any] | None, n_items: int) -> Weight
         if not isinstance(weight, int | float) or not is_finite(weight) or weight < 0:
             raise TrainingError(
                 f"{NAME} must be a finite number of at least 0 for each item. Got {weight!r} for item {k}."
+            )
+        if weight and not LEAST <= weight <= MOST:
+            raise TrainingError(
+                f"{NAME} must be 0, or from {LEAST:g} to {MOST:g}: estimators add up in float32. Got {weight!r} "
+                f"for item {k}. Divide all by the largest, {max(weights):g}, and leave out what hardly counts then."
             )
     if not any(weights):
         raise TrainingError(f"{NAME} must be above 0 for some items. Got 0 for each.")

@@ -11,6 +11,9 @@ from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replacing
 
 ARRAYS = ("signal", "offset", "shape", "label", "group", "weight")
+ALIKE = 0.75
+"""How like one of these a name must be, by `difflib`, to be taken for it."""
+
 CURE = "Write one with polydom_runtime.write_packed, or give MODULE:FUNCTION, a function that returns the items."
 
 
@@ -28,10 +31,12 @@ def read_packed(file: str | Path) -> Packed:
     """Read a packed .npz file.
 
     The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
-    the file has ``shape``. ``label``, ``group`` and ``weight`` are optional. Nothing is unpickled.
+    the file has ``shape``. ``label``, ``group`` and ``weight`` are optional. Nothing is unpickled. Other arrays are
+    left alone, but ``groups`` without ``group`` is an error: groups would be missed.
     """
     try:
         with open(file, "rb") as stream, np.errstate(all="ignore"), np.load(stream, allow_pickle=False) as packed:
+            others = [name for name in packed.files if name not in ARRAYS]
             arrays = {name: _array(packed[name]) for name in ARRAYS if name in packed}
         details = [arrays[name].tolist() if name in arrays else None for name in ARRAYS[3:]]
     except OSError as e:
@@ -42,6 +47,11 @@ def read_packed(file: str | Path) -> Packed:
         ) from e
     if missing := {"signal", "offset"} - arrays.keys():
         raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}. {CURE}")
+    for name in others:
+        if (meant := _meant(name)) and meant not in arrays:
+            raise ItemError(
+                f"{file} must name its arrays {', '.join(ARRAYS)}. Got {name!r:.60}. Rename it to {meant!r}."
+            )
     signal, offset = arrays["signal"], arrays["offset"]
     if offset.ndim != 1 or offset.dtype.kind not in "iu" or len(offset) < 2 or offset[0] < 0:
         raise ItemError(f"'offset' of {file} must hold one integer more than there are items. Got {offset!r:.80}.")
@@ -49,9 +59,10 @@ def read_packed(file: str | Path) -> Packed:
         raise ItemError(f"'offset' of {file} must rise and end within 'signal' ({len(signal)} entries).")
     items = [signal[a:b] for a, b in pairwise(offset)]
     for name in ARRAYS[2:]:
-        if name in arrays and len(arrays[name]) != len(items):
+        if name in arrays and (len(arrays[name]) != len(items) or (name in ARRAYS[3:] and arrays[name].ndim > 1)):
             raise ItemError(
-                f"{name!r} of {file} must have {len(items)} entries, as many as items. Got {len(arrays[name])}."
+                f"{name!r} of {file} must have {len(items)} entries, as many as items. Got an array of shape "
+                f"{arrays[name].shape}."
             )
     if "shape" in arrays:
         try:
@@ -59,6 +70,14 @@ def read_packed(file: str | Path) -> Packed:
         except (ValueError, TypeError, OverflowError) as e:
             raise ItemError(f"'shape' of {file} must fit the items. {e}") from e
     return Packed(items, *details)
+
+
+def _meant(name: str) -> str | None:
+    """Return the one of `ARRAYS` that a name is like, as ``groups`` and ``sample_weight`` are; None for others."""
+    from difflib import get_close_matches  # only here: most files have no other arrays
+
+    end = next((known for known in ARRAYS[3:] if name.lower().rstrip("s").endswith(known)), None)
+    return end or next(iter(get_close_matches(name.lower(), ARRAYS, 1, ALIKE)), None)
 
 
 def _array(found: Any) -> np.ndarray[Any, Any]:
@@ -76,35 +95,52 @@ def write_packed(
 ) -> None:
     """Write items of one dtype in the format of `read_packed`; without ``shape`` if all items are 1-D.
 
-    The file is replaced in one step. As numpy does it, a name without ``.npz`` gets it.
+    The file is replaced in one step. As numpy does it, a name without ``.npz`` gets it. An item is copied as it comes,
+    so a generator may fill one array again and again.
 
     Raises
     ------
     ItemError
-        If the items are no arrays, or there are none; if there are not as many labels, groups or weights as items, or
-        they are not all numbers or all texts.
+        If the items are no arrays of one dtype and one number of dimensions, are masked, or there are none; if there
+        are not as many labels, groups or weights as items, they are not all numbers or all texts, or an array cannot
+        keep them apart.
     """
-    items, path = list(items), Path(file)
-    if not items or not all(isinstance(item, np.ndarray) for item in items):
-        got = next((type(item).__name__ for item in items if not isinstance(item, np.ndarray)), "none")
-        raise ItemError(
-            f"The items must be numpy arrays, at least one. Got {got}. Make each one an array (np.asarray)."
-        )
+    path, copies = Path(file), list[np.ndarray[Any, Any]]()
+    for item in items:
+        _check_item(item, copies)
+        copies.append(np.array(item))
+    if not copies:
+        raise ItemError("There must be at least one item. Got none.")
     arrays: dict[str, Any] = {
-        "signal": np.concatenate([item.reshape(-1) for item in items]),
-        "offset": np.cumsum([0, *(item.size for item in items)]),
+        "signal": np.concatenate([item.reshape(-1) for item in copies]),
+        "offset": np.cumsum([0, *(item.size for item in copies)]),
     }
-    if any(item.ndim != 1 for item in items):
-        arrays["shape"] = np.array([item.shape for item in items])
+    if copies[0].ndim != 1:
+        arrays["shape"] = np.array([item.shape for item in copies])
     for name, values in zip(ARRAYS[3:], (labels, groups, weights), strict=True):
         if values is not None:
-            arrays[name] = _alike(name, list(values), len(items))
+            arrays[name] = _alike(name, list(values), len(copies))
     with replacing(path if path.suffix == ".npz" else f"{path}.npz") as stream:
         np.savez(stream, **arrays)
 
 
+def _check_item(item: object, before: list[np.ndarray[Any, Any]]) -> None:
+    """Check that an item can be kept beside those before it: a mask, objects and another type would be lost."""
+    if not isinstance(item, np.ndarray) or isinstance(item, np.ma.MaskedArray) or item.dtype.hasobject:
+        got = "an array of objects" if type(item) is np.ndarray else type(item).__name__
+        raise ItemError(
+            f"The items must be numpy arrays of numbers, without a mask. Got {got} as item {len(before)}. Make each "
+            "one an array (np.asarray); fill what is masked."
+        )
+    if before and (item.dtype, item.ndim) != (before[0].dtype, before[0].ndim):
+        one, other = (f"{x.dtype} of {x.ndim} dimension{'s' * (x.ndim != 1)}" for x in (before[0], item))
+        raise ItemError(
+            f"The items must be arrays of one type. Item 0 is {one}, item {len(before)} is {other}. Convert all to one."
+        )
+
+
 def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:
-    """Make an array of values of one kind, since 1 and "1" would become equal in it."""
+    """Make an array of values of one kind that are the same in it: 1 and "1" would become equal, or 2**53 and 0.5."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in plain}
     if len(plain) != n_items or not (kinds <= {int, float} or kinds in ({str}, {bool})):
@@ -112,4 +148,12 @@ def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:
             f"There must be one {name} for each item, all numbers, all texts or all booleans. Got {len(plain)} for "
             f"{n_items} items, of {sorted(kind.__name__ for kind in kinds)}."
         )
-    return np.array(plain)
+    array = np.array(plain)
+    for value, kept in zip(plain, array.tolist(), strict=True):
+        if value != kept or array.dtype.hasobject:
+            changed = value if value != kept else max(plain, key=abs)
+            raise ItemError(
+                f"Each {name} must stay the same in one array of all. {changed!r} does not. Give integers of 64 bits, "
+                "or floats without NaN, or texts that do not end with a zero."
+            )
+    return array

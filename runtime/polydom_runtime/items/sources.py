@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
+from itertools import islice
+from operator import length_hint
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from polydom_runtime.causes import raised, report_failure, shown
+from polydom_runtime.causes import raised, report, report_failure, shown
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
 
@@ -22,6 +24,9 @@ MAX_LINE_BYTES = 1 << 26
 
 BAD_LINES_SHOWN = 10
 
+MOST_READ = 1000
+"""Items of a source that may be endless, such as a sensor, that are read to measure on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
@@ -29,7 +34,8 @@ class Arrived:
 
     item: Any
     arrived_ns: int
-    """The arrival by the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another."""
+    """The arrival by the clock of the loop, in integer nanoseconds: that is `time.perf_counter_ns` unless the loop was
+    given another. For a time of another clock see `Predictor.predict_one`."""
 
 
 def load_object(reference: str) -> Any:
@@ -85,6 +91,11 @@ class LabelledItems(Iterator[tuple[Any, Any]]):
     def __init__(self, produced: Iterator[Any]) -> None:
         self._produced = produced
 
+    @property
+    def has_length(self) -> bool:
+        """Whether it is known to end, as a list does."""
+        return length_hint(self._produced) > 0
+
     def __next__(self) -> tuple[Any, Any]:
         item = next(self._produced)
         return item if isinstance(item, tuple) and len(item) == 2 else (item, UNLABELLED)
@@ -114,8 +125,20 @@ def iterate(source: str) -> LabelledItems:
 
 
 def readable(source: str) -> list[Any]:
-    """Return the readable items of a source without labels, to measure on."""
-    return [item for item, _ in iterate(source) if item is not None and item is not UNREADABLE]
+    """Return the readable items of a source without labels, to measure on; of a sensor the first `MOST_READ`."""
+    pairs = iterate(source)
+    items = (kept(item) for item, _ in pairs if item is not None and item is not UNREADABLE)
+    if not is_function(source) or pairs.has_length:
+        return [*items]
+    if len(found := [*islice(items, MOST_READ)]) == MOST_READ:
+        report(f"{source} may be endless: its first {MOST_READ:,} items are used. A packed file is read as a whole")
+    pairs.close()
+    return found
+
+
+def kept(item: Any) -> Any:
+    """Return an item to be kept while others come: of what its source may fill again, a copy."""
+    return item.copy() if isinstance(item, np.ndarray | list | bytearray) else item
 
 
 def samples(source: str) -> list[Sample]:
@@ -123,7 +146,8 @@ def samples(source: str) -> list[Sample]:
     if source == "-":
         return [Sample(*pair) for pair in iterate(source)]
     if is_function(source):
-        return [Sample(*s) if type(s) is tuple and len(s) in (2, 3, 4) else Sample(s) for s in _produced(source)]
+        found = (Sample(*s) if type(s) is tuple and len(s) in (2, 3, 4) else Sample(s) for s in _produced(source))
+        return [sample._replace(item=kept(sample.item)) for sample in found]
     from .packed import read_packed
 
     items, labels, groups, weights = read_packed(source)
@@ -199,6 +223,10 @@ def _item(line: bytes) -> Any:
     value = json.loads(line.decode())
     if isinstance(value, str):
         return value
-    if not isinstance(value, list):
+    if not isinstance(value, list) or b'"' in line:
         raise ValueError(f"Got {str(value)[:40]!r}.")
-    return np.asarray(value, dtype=np.float64)
+    if b"true" not in line and b"false" not in line:
+        return np.asarray(value, dtype=np.float64)
+    if (item := np.asarray(value)).dtype != np.bool_:
+        raise ValueError(f"Got booleans among numbers, {str(value)[:40]!r}.")
+    return item

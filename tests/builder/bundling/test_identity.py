@@ -44,12 +44,20 @@ def test_words_of_a_bundle_are_short_and_printable(name: str, value: Any) -> Non
         given_identity(**(WORDS | {name: value}))
 
 
-@pytest.mark.parametrize("value", ["soon", "-1", "1.5", "²", "9" * 12])
+@pytest.mark.parametrize("value", ["", " ", "soon", "-1", "1.5", "²", "9" * 12])
 def test_a_fixed_time_is_whole_seconds(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(EPOCH, value)
 
     with pytest.raises(ExportError, match="SOURCE_DATE_EPOCH must be whole seconds since 1970"):
         given_identity("", "", "")
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-1"])
+def test_search_checks_the_time_before_it_trains(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(EPOCH, value)
+
+    with pytest.raises(ExportError, match="SOURCE_DATE_EPOCH must be whole seconds since 1970"):
+        made(PolyDomSearch, deadline=400 * US).fit([], [])
 
 
 def test_build_checks_the_words_before_it_trains(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

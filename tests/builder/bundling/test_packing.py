@@ -2,6 +2,7 @@
 
 import os
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from polydom_builder.bundling.packing import pack
 from polydom_builder.exceptions import ExportError
 from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey, make_keys
-from polydom_runtime import BundleFormatError, Trust, load_bundle
+from polydom_runtime import BundleFormatError, SignatureError, Trust, load_bundle
 from polydom_runtime.delivery.packed import unpacked
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.test_planted import give_away
@@ -55,6 +56,28 @@ def test_only_a_bundle_without_a_signature_is_said_to_be_not_signed(
     assert f"{tmp_path / 'sensor.tar'}: the bundle {load_bundle(small).sha256}\n" == capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda folder: (folder / "proof.npz").write_bytes(b"another"), "proof.npz must be the file that was signed"),
+        (lambda folder: (folder / "more").write_bytes(b""), "not signed: 'more'"),
+        (lambda folder: (folder / "proof.npz").unlink(), "signed, but missing: 'proof.npz'"),
+        (lambda folder: (folder / "signature.json").write_bytes(b"{}"), "as `polydom sign` writes it"),
+    ],
+    ids=["changed", "added", "removed", "signature"],
+)
+def test_signed_bundle_that_was_changed_is_not_packed(
+    change: Callable[[Path], object], why: str, small: Path, tmp_path: Path
+) -> None:
+    """Each node would refuse it."""
+    sign_folder(small, SigningKey.from_file(make_keys(tmp_path / "lab")[0]))
+    change(small)
+
+    with pytest.raises(SignatureError, match=why):
+        pack(small, tmp_path / "sensor.tar")
+    assert not (tmp_path / "sensor.tar").exists()
+
+
 def test_the_same_bundle_gives_the_same_bytes(small: Path, tmp_path: Path) -> None:
     """Times, modes and the order on the disk do not count."""
     pack(small, tmp_path / "1.tar")
@@ -68,6 +91,15 @@ def test_the_same_bundle_gives_the_same_bytes(small: Path, tmp_path: Path) -> No
     pack(small, tmp_path / "2.tar")
 
     assert (tmp_path / "1.tar").read_bytes() == (tmp_path / "2.tar").read_bytes()
+
+
+@pytest.mark.parametrize("value", ["", "soon", "9" * 11])
+def test_time_that_is_none_is_refused(value: str, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
+
+    with pytest.raises(ExportError, match="SOURCE_DATE_EPOCH"):
+        pack(small, tmp_path / "sensor.tar")
+    assert not (tmp_path / "sensor.tar").exists()
 
 
 def test_time_is_that_of_the_source(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,16 @@ def test_build_with_confidence_lets_the_node_abstain(
     assert json.loads(capsys.readouterr().out)["summary"]["abstained"] == 90
 
 
+@pytest.mark.parametrize(("prior", "number"), [("abstain", 3), ("loud", 1)])
+def test_build_takes_the_answer_where_no_model_is_in_time(
+    prior: str, number: int, items: Path, board_costs: Path, tmp_path: Path
+) -> None:
+    given = [SPACE, "--items", str(items), "--deadline", "1s", "--out", str(tmp_path / "x"), "--prior", prior]
+    assert main(["build", *given, "--profile", str(board_costs), *CACHED, "--max-trainings", "6"]) == 0
+
+    assert load_bundle(tmp_path / "x").prior.number == number
+
+
 def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signals, labels = task.items(90)
     groups = [k // 9 for k in range(90)]
@@ -115,7 +125,7 @@ OF_A_PROMISE: dict[str, tuple[str, str, Any]] = {
     "--correction": ("none", "noise__correction", None),
 }
 OF_NO_SEARCH = {"--items", "--out", "--sign", "--costs-of-errors", "--profile"}
-OF_NO_SEARCH |= {"--lattice", "--name", "--bundle-version", "--built-by", "--help"}
+OF_NO_SEARCH |= {"--prior", "--lattice", "--name", "--bundle-version", "--built-by", "--help"}
 
 
 def search_of(changes: dict[str, str]) -> PolyDomSearch | GreedySearch:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from polydom_builder.__main__ import main
+from polydom_builder.comparison import ChangeLimits, compare_files
 from polydom_runtime import Bundle
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle, write
@@ -65,14 +66,20 @@ def test_exit_code_is_1_if_a_limit_is_exceeded(
     assert (int(line is not None), [line] if line else []) == (code, said[:1])
 
 
-def test_json_has_the_excesses_too(old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_excesses_and_the_greatest_loss_too(
+    old: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers are those of the library."""
     new = written(tmp_path, NEW["worse"])
 
     assert main(["compare", old, new, "--json", "--max-score-loss", "0.01"]) == 1
 
-    document = json.loads(capsys.readouterr().out)["result"]
-    assert (document["kind"], len(document["exceeded"])) == ("bundles", 3)
-    assert document["answers"][0]["score"] == {"before": 0.9, "after": 0.85}
+    document, found = json.loads(capsys.readouterr().out)["result"], compare_files(old, new)
+    assert ("bundles", ChangeLimits(0.01).exceeded(found)) == (document["kind"], document["exceeded"])
+    assert document["answers"][0]["score"] == document["worst"]["score"] == {"before": 0.9, "after": 0.85}
+    assert found.worst is not None
+    assert found.worst.loss == document["worst"]["loss"]
+    assert [row.loss for row in found.replays] == [row["loss"] for row in document["replays"]]
 
 
 def test_costs_files_are_compared(board_costs: Path, capsys: pytest.CaptureFixture[str]) -> None:

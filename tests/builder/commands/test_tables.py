@@ -95,6 +95,14 @@ def test_texts_that_control_a_terminal_are_not_printed(
     assert "[red]x[/red]" in terminal.getvalue()
 
 
+def test_empty_no_colour_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(80, monkeypatch)
+    monkeypatch.setenv("NO_COLOR", "")
+    print_table(TextTable("By deadline", COLUMNS, ROWS))
+
+    assert "\x1b" in terminal.getvalue()
+
+
 def test_no_colour_means_the_same_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(80, monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")

@@ -9,9 +9,11 @@ import pytest
 
 from polydom_builder.commands.compare import print_comparison
 from polydom_builder.comparison.bundles import compare_bundles
-from polydom_builder.comparison.comparison import Fact, SetChange, Units
+from polydom_builder.comparison.comparison import ChangeLimits, Fact, SetChange, Units
 from polydom_builder.exceptions import ComparisonError
+from polydom_builder.simulation.policies import deadlines_of
 from polydom_runtime import Bundle
+from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.bundles.unit_times import UnitTimes
@@ -111,6 +113,67 @@ def test_answers_are_those_of_the_index_at_each_deadline_and_size() -> None:
     assert answers[100 * US, 1000.0].loss == 0.0
 
 
+WIDE = changed(OLD, budgets=(30 * US, 2000 * US), sizes=(10.0, 300.0))
+
+
+def worse_between(bundle: Bundle) -> Bundle:
+    """Return a bundle without the middle set: the ends of its deadlines are answered as before."""
+    return changed(bundle, shipped=(0, 2), intervals=(Interval(1, 10.0, 300.0), Interval(2, 10.0, 300.0)))
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        worse_between(WIDE),
+        replace(WIDE, models=tuple(m._replace(seconds=9 * US) for m in WIDE.models)),
+        scored(WIDE, 0.7, 0.72, 0.9),
+    ],
+    ids=["removed", "slower", "scores less"],
+)
+def test_a_loss_between_the_ends_is_found(new: Bundle) -> None:
+    """At the shortest and the longest deadline, at three sizes, nothing is lost."""
+    found = compare_bundles(WIDE, new)
+
+    assert {0.0} == {answer.loss for answer in found.answers}
+    assert found.worst is not None
+    assert found.worst.loss > 0.07
+    (excess, *_) = ChangeLimits(score_loss=0.005).exceeded(found)
+    assert f"size {found.worst.size:g} falls by {found.worst.loss:.4g}, more than 0.005" in excess
+    old, fresh = (b.index.best(found.worst.size, found.worst.deadline).accuracy for b in (WIDE, new))
+    assert Fact(old, fresh) == found.worst.score
+
+
+def test_a_greedy_bundle_loses_where_its_sequence_changes() -> None:
+    greedy = changed(WIDE, sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0)
+    found = compare_bundles(greedy, scored(greedy, 0.7, 0.72, 0.9))
+
+    assert {0.0} == {answer.loss for answer in found.answers}
+    assert found.worst is not None
+    assert pytest.approx(0.08) == found.worst.loss
+
+
+def test_replays_lose_where_plans_take_longer() -> None:
+    """The worst cases, from which the index follows, are the same; the typical times are not."""
+    times = WIDE.times
+    planned, typical = slower(times.planned, "ends", 2.0), slower(times.typical, "ends", 2.0)
+    new = replace(WIDE, times=times._replace(planned=planned, typical=typical))
+
+    found = compare_bundles(WIDE, new)
+
+    assert found.worst is not None
+    assert found.worst.loss == 0.0
+    assert max(replay.loss for replay in found.replays) > 0.0
+
+
+def test_replays_are_at_all_deadlines_that_a_build_replays() -> None:
+    outlooks = tuple(Outlook(d * US, 0.8, 0.0, ("mean",), 0.0) for d in (50.0, 400.0))
+    new = replace(WIDE, times=WIDE.times._replace(outlook=outlooks))
+
+    deadlines = [replay.deadline for replay in compare_bundles(new, WIDE).replays]
+
+    assert sorted({*deadlines_of(WIDE, 5), 50 * US, 400 * US}) == deadlines
+
+
 def test_times_are_compared_by_unit_kind_and_size() -> None:
     times = OLD.times
     new = replace(
@@ -167,7 +230,7 @@ def test_every_comparison_is_plain_json_and_text(new: Bundle, capsys: pytest.Cap
     for found in (compare_bundles(OLD, new), compare_bundles(new, OLD), compare_bundles(new, new)):
         document: dict[str, Any] = json.loads(json.dumps(found.as_dict(), allow_nan=False))
 
-        assert {"kind", "facts", "units", "times", "sets", "answers"} == document.keys()
+        assert {"kind", "facts", "units", "times", "sets", "answers", "worst", "replays"} == document.keys()
         assert len(found.times) == len(document["times"])
         print_comparison(found)
         assert "features the same: mean, spread, ends\n" in capsys.readouterr().out

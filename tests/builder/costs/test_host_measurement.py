@@ -1,7 +1,9 @@
 """Measuring on the host: which items are timed, and what is said of a busy machine."""
 
+import os
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 from polydom_builder.costs import host_measurement
 from polydom_builder.training.cache import Cache
+from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.measuring.session import MAX_ITEMS
 from polydom_runtime.measuring.stopwatch import Disturbances
@@ -44,6 +47,38 @@ def test_items_of_all_sizes_and_some_as_they_come_are_timed(monkeypatch: pytest.
     assert {8, 1999} <= set(timed)
     assert MAX_ITEMS <= len(timed) <= MAX_ITEMS + host_measurement.MEASURED_SIZES
     assert len(set(timed)) == len(timed)
+
+
+@pytest.mark.parametrize("kind", ["kept", "pipe", "of other features", "damaged"])
+def test_times_that_cannot_be_those_that_were_kept_are_measured_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe was waited for."""
+    made, calls = samples(), []
+
+    def measure(*_: object, journal: Any, **__: object) -> CostSamples:
+        calls.append(journal._file.write_bytes(b"kept"))
+        return made
+
+    def load(file: Path) -> CostSamples:
+        if file.read_bytes() != b"kept":
+            raise MeasurementError("damaged")
+        return replace(made, units=tuple(f"{name}2" for name in made.units)) if kind == "of other features" else made
+
+    monkeypatch.setattr(host_measurement, "measure", measure)
+    monkeypatch.setattr(host_measurement, "load_costs", load)
+    for n in range(2):
+        if n:
+            (file,) = tmp_path.rglob("*.costs")
+            if kind == "pipe":
+                file.unlink()
+                os.mkfifo(file)
+            elif kind == "damaged":
+                file.write_bytes(b"")
+        items = [np.ones(size) for size in (8, 20, 300)]
+        assert host_measurement.measure_here(task.space, items, 0.99, 0, Cache(tmp_path), Bar()) is made
+
+    assert len(calls) == (1 if kind == "kept" else 2)
 
 
 def test_busy_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

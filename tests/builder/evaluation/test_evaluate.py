@@ -16,6 +16,7 @@ from polydom_builder.commands.evaluation_tables import print_evaluation
 from polydom_builder.evaluation import Labelled, evaluate, here
 from polydom_builder.evaluation.baselines import shipped, trained
 from polydom_builder.evaluation.evaluate import size_bands
+from polydom_builder.evaluation.labelled import check_labels
 from polydom_builder.evaluation.predictions import Node, planned_answers
 from polydom_builder.exceptions import ExportError
 from polydom_runtime import Predictor, Seams, load_bundle
@@ -23,8 +24,10 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.prediction import Prediction
+from polydom_runtime.tables import percent
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.bundle_parts import changed
 from tests.runtime.commands.test_node_command import node_python
 
 US = task.US
@@ -121,6 +124,43 @@ def test_calibration_error_and_withheld_answers_are_printed(
 def test_node_that_answers_other_items_is_refused(bundle: Bundle, unseen: Labelled) -> None:
     with pytest.raises(ExportError, match="all 80 items"):
         evaluate(bundle, unseen, [100 * US], answering=lambda deadline: answers(79))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1] * 40, r"such as 'calm' \(str\)\. None is\. Got 0 \(int\) for item 0"),
+        ([["calm"]] * 80, r"None is\. Got \['calm'\] \(list\) for item 0"),
+        (["Calm", "Loud"] * 40, r"None is\. Got 'Calm' \(str\) for item 0"),
+    ],
+    ids=["numbers", "lists", "other texts"],
+)
+def test_labels_of_another_kind_are_refused(bundle: Bundle, labels: list[Any], message: str) -> None:
+    """All answers would be wrong."""
+    with pytest.raises(ItemError, match=message):
+        evaluate(bundle, Labelled.of(task.space, ITEMS, labels), [400 * US])
+
+
+@pytest.mark.parametrize("label", ["1.5", None, float("nan"), True])
+def test_labels_of_a_regression_must_be_numbers(bundle: Bundle, label: Any) -> None:
+    with pytest.raises(ItemError, match=r"labels must be finite numbers\. Item 1 has "):
+        check_labels(changed(bundle, classes=()), [1.0, label])
+
+
+@pytest.mark.parametrize(("n_training", "share"), [(0, 0.0), (20, 0.25), (80, 1.0)])
+def test_training_items_among_test_items_are_told(
+    n_training: int, share: float, bundle: Bundle, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as those of the file that the bundle was built from."""
+    items = [*task.items()[0][:n_training], *ITEMS[n_training:]]
+    labels = [*task.items()[1][:n_training], *LABELS[n_training:]]
+
+    found = evaluate(bundle, Labelled.of(task.space, items, labels), [400 * US], n_bands=1)
+    print_evaluation(found)
+
+    assert share == found.seen == found.to_json()["seen"]
+    told = f"{percent(share)} of the labelled items are items that the bundle was built with"
+    assert bool(share) == (told in capsys.readouterr().out)
 
 
 def test_predictor_in_this_process_answers_every_item(bundle: Bundle, unseen: Labelled) -> None:

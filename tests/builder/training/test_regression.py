@@ -1,6 +1,7 @@
 """Regressors, from items to the node."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
+from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.labels import targets_of
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor, Seams
 from polydom_runtime.items.packed import write_packed
@@ -48,6 +51,32 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
     assert verify_bundle(tmp_path / "spread.bundle").ok
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (math.inf, "finite numbers. Got inf for item 2"),
+        (math.nan, "finite numbers. Got nan for item 2"),
+        (1e39, "float32 tells apart.*Got 0 to 1e[+]39"),
+        (-1e39, "float32 tells apart.*Got -1e[+]39"),
+        (1e-44, "float32 tells apart.*divide them"),
+    ],
+)
+def test_numbers_that_models_cannot_tell_are_refused(number: float, said: str) -> None:
+    with pytest.raises(TrainingError, match=said):
+        targets_of([0.0, 0.0, number], 3, regression=True)
+
+
+@pytest.mark.parametrize("distance", [1.0, 60.0, 600.0])
+def test_times_since_1970_are_too_far_from_zero_for_models(distance: float) -> None:
+    with pytest.raises(TrainingError, match=r"float32 tells apart.*Subtract their mean"):
+        targets_of([1.7e9, 1.7e9 + distance], 2, regression=True)
+
+
+@pytest.mark.parametrize("numbers", [[3e38, -3e38], [1e-40, 0.0], [1.7e9, 0.0], [100.0, 100.1], [2000, 2001]])
+def test_numbers_that_models_can_tell_are_taken(numbers: list[float]) -> None:
+    assert targets_of(numbers, 2, regression=True).numbers.tolist() == numbers
+
+
 def test_prior_of_a_regressor_is_the_mean_and_is_worth_nothing() -> None:
     items, spreads = sizes_of_noise()
     found = search(estimator=RIDGE, deadline=400 * US, alpha=1.2).fit(items, spreads, costs=task.costs)
@@ -63,7 +92,7 @@ def test_item_without_time_for_any_feature_gets_the_mean(tmp_path: Path) -> None
 
     answer = predictor.predict_one(np.zeros(0))
     assert answer.label == pytest.approx(np.mean(spreads))
-    assert answer.reason == "size failed"
+    assert (answer.reason, "an empty array" in answer.error) == ("item of another form", True)
 
 
 def test_scores_of_a_regressor_are_r2_by_default() -> None:

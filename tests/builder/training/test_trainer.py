@@ -46,6 +46,7 @@ def test_the_key_of_cached_scores_tells_everything_apart_that_a_score_depends_on
         "weights": ones,
         "groups": ones.tolist(),
         "errors": ErrorCosts(((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 2.0, 0.0)), 0.5),
+        "chosen": 1,
         "sharpness": 2.0,
         "routed": not trainer.routed,
     }

@@ -31,7 +31,7 @@ def parser(words: Sequence[str] = ()) -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; see `run_command` for its exit code."""
-    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.", __version__)
+    return run_command(parser, argv, version=__version__)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Features, the steps that they share, the space of their sets, and kinds of items."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from reprlib import repr as short_repr
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,9 @@ MAX_FEATURES = 60
 
 MAX_SPACE_FEATURES = 10_000
 """The most features of a space; a pre-selection on the host chooses at most `MAX_FEATURES` of them."""
+
+
+IF_NOT_FINITE = "Let it return a finite number in such a case, or leave such items out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +134,10 @@ class FeatureSpace:
         ends = np.cumsum((0, *self.widths)).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
-    def extract_all(self, item: Any) -> NDArray[np.float32]:
+    def extract_all(self, item: Any, dtype: type[np.floating[Any]] = np.float32) -> NDArray[Any]:
         """Return the row of all features of one item, shape ``(sum of widths,)``.
+
+        Models get float32. A row of another type shows what that loses.
 
         Raises
         ------
@@ -139,7 +146,7 @@ class FeatureSpace:
             other than its width, or a value that is not finite. The message names the feature.
         """
         item = read_only(item)
-        row = np.empty(sum(self.widths), dtype=np.float32)
+        row = np.empty(sum(self.widths), dtype=dtype)
         values: dict[Step, Any] = {}
         for feature, columns in zip(self.features, self.column_slices(), strict=True):
             try:
@@ -150,11 +157,15 @@ class FeatureSpace:
                     source = values[step]
                 returned = feature.extract(source)
                 found = np.asarray(returned)
-            except Exception as e:
+            except BaseException as e:
+                if not isinstance(as_failure(e), Exception):
+                    raise
                 raise FeatureError(f"Feature {feature.name!r} must work on every item. {raised(e)}") from e
-            # A node copies what it gets into the row: it drops imaginary parts, reads texts, and fails for a column.
+            # A node copies what it gets into the row: it drops imaginary parts and masks, reads texts, and fails for a
+            # column.
             is_row = found.ndim < 2 or found.shape == (1, feature.width)
-            if found.dtype.kind not in "biuf" or not is_row or found.size != feature.width:
+            is_row = is_row and found.size == feature.width and not np.any(getattr(returned, "mask", False))
+            if found.dtype.kind not in "biuf" or not is_row:
                 raise FeatureError(
                     f"Feature {feature.name!r} must return {feature.width} real numbers in one row. Got "
                     f"{shown(returned)}, an array of {found.dtype}, of shape {found.shape}, for an item of size "
@@ -162,13 +173,35 @@ class FeatureSpace:
                 )
             with np.errstate(over="ignore"):  # then it is not finite
                 row[columns] = found.reshape(-1)
-            if not np.isfinite(row[columns]).all():
+                is_finite = np.isfinite(row[columns].astype(np.float32)).all()
+            if not is_finite:
+                is_large = np.isfinite(found).all()
+                cure = "Divide it: models get float32, which ends at 3e38" if is_large else IF_NOT_FINITE
                 raise FeatureError(
                     f"Feature {feature.name!r} must return {feature.width} finite numbers. "
-                    f"Got {shown(returned)} for an item of size {self.size(item)}. Let it return a finite number in "
-                    "such a case, or leave such items out."
+                    f"Got {shown(returned)} for an item of size {self.size(item)}. {cure}."
                 )
         return row
+
+
+def as_failure(error: BaseException) -> BaseException:
+    """Return an exception of a feature space's code as one that counts as its failure, unless it is for the program.
+
+    For the program are Ctrl-C and whatever a handler of a signal raises, such as SystemExit: a handler is called with
+    the frame that it interrupts, which then is the one before its own. All else that is no `Exception`, such as
+    SystemExit of ``sys.exit``, is a failure of the code that raised it.
+    """
+    if isinstance(error, Exception | KeyboardInterrupt):
+        return error
+    step = error.__traceback__
+    while step is not None:
+        before = step.tb_frame.f_back
+        for value in step.tb_frame.f_locals.values():
+            if before is not None and any(part is before for part in (value if type(value) is tuple else (value,))):
+                return error
+        step = step.tb_next
+    text = f"The code of a feature space must not end the program. It raised {error!r}."
+    return FeatureError(text).with_traceback(error.__traceback__)
 
 
 def members(mask: int) -> Iterator[int]:
@@ -221,6 +254,10 @@ def _check_features(space: FeatureSpace) -> None:
             raise FeatureError(f"The width of feature {f.name!r} must be a positive integer. Got {f.width!r}.")
 
 
+LISTS, NUMBERS = (list, tuple), (int, float, complex)
+"""To ask by a tuple takes a third of the time, and a node may ask for each item."""
+
+
 class ItemKind(NamedTuple):
     """The kind of items that are arrays, or lists of arrays or numbers.
 
@@ -233,11 +270,11 @@ class ItemKind(NamedTuple):
 
     def __str__(self) -> str:
         numbers = " of complex numbers" if self.is_complex else ""
-        return f"an array of {self.ndim} dimension{'s' * (self.ndim != 1)}{numbers}"
+        return f"an array of {self.ndim} dimension{'s' * (self.ndim != 1)}{numbers}" if self.ndim else "a number"
 
 
 def kind_of(item: Any) -> ItemKind | None:
-    """Return the kind of an item; None if it is something else, such as a text, which may be of any form.
+    """Return the kind of an item; None if it is no numbers, such as a text or an empty array: it may be of any form.
 
     Of a list the first entry counts. Its entries may differ in length.
 
@@ -245,33 +282,39 @@ def kind_of(item: Any) -> ItemKind | None:
     (ItemKind(ndim=2, is_complex=False), None)
     """
     depth = 0
-    while isinstance(item, list | tuple) and item:
+    while isinstance(item, LISTS) and item:
         item, depth = item[0], depth + 1
     if type(ndim := getattr(item, "ndim", None)) is int:
-        return ItemKind(depth + ndim, "complex" in str(getattr(item, "dtype", "")))
-    return ItemKind(depth, isinstance(item, complex)) if depth and isinstance(item, int | float | complex) else None
+        dtype = getattr(item, "dtype", "")
+        if getattr(dtype, "kind", "f") not in "biufc" or getattr(item, "size", None) == 0:
+            return None
+        return ItemKind(depth + ndim, "complex" in str(dtype))
+    return ItemKind(depth, isinstance(item, complex)) if isinstance(item, NUMBERS) else None
 
 
 def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
-    """Check that an item has this kind, or none; for the message, `name` is the item, and `like` others of the kind."""
-    if kind and (kind_of(item) or kind) != kind:
+    """Check that an item has this kind, if one is known; for the message, `like` are others of the kind."""
+    if kind and kind_of(item) != kind:
         raise ItemError(f"{name} must be {kind}, as {like}. Got {described(item)}.")
 
 
 def common_kind(items: Sequence[Any]) -> ItemKind | None:
-    """Return the kind of all items that have one; `ItemError` if two differ."""
-    first = next((k for k, item in enumerate(items) if kind_of(item)), 0)
-    kind = kind_of(items[first])
-    for k, item in enumerate(items):
-        check_kind(item, kind, f"Item {k}", f"item {first} is")
-    return kind
+    """Return the kind of all items, None if some have none; `ItemError` if two differ."""
+    kinds = [kind_of(item) for item in items]
+    first = next((k for k, kind in enumerate(kinds) if kind), 0)
+    for k, kind in enumerate(kinds):
+        if kind:
+            check_kind(items[k], kinds[first], f"Item {k}", f"item {first} is")
+    return None if None in kinds else kinds[first]
 
 
 def described(item: Any) -> str:
     """Describe an item in a few words.
 
-    >>> described("text")
-    "'text'"
+    >>> described("text"), described([0.0] * 1_000_000)
+    ("'text'", '[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, ...]')
     """
+    if not hasattr(item, "shape"):
+        return f"{short_repr(item):.60}"
     kind = f" of {item.dtype}" if hasattr(item, "dtype") else ""
-    return f"an array{kind} of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"
+    return f"an{'' if math.prod(item.shape) else ' empty'} array{kind} of shape {item.shape}"

@@ -91,6 +91,12 @@ def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False
     return descriptor
 
 
+def check_folder_of(file: str | os.PathLike[str], error: type[Exception]) -> None:
+    """Raise `error` unless a file can be written into its folder, before the work whose results it is to hold."""
+    if not os.access(Path(file).absolute().parent, os.W_OK):
+        raise error(f"The folder of {file} must exist and be writable. It is not.")
+
+
 def may_be_planted(file: os.stat_result, folder: os.stat_result) -> bool:
     """Tell whether another user may have put a file into a folder, as a trap: the rule of Linux' protected_regular.
 

@@ -60,7 +60,7 @@ class Instant:
     def warm_up(self, item: Any) -> None:
         """Do nothing."""
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Note the time."""
         self.asked.append(time.perf_counter_ns())
         return CALM

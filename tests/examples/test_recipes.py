@@ -5,7 +5,10 @@ import os
 import signal
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
+from http.client import HTTPConnection
 from itertools import islice
 from pathlib import Path
 from queue import Queue, SimpleQueue
@@ -24,6 +27,7 @@ from examples.recipes import (
     standard_streams,
     two_deadlines,
     unix_socket,
+    web_server,
 )
 from polydom_runtime import Arrived, Monitor, MqttPublisher, Prediction, Predictor
 from tests.bundle_parts import changed
@@ -136,6 +140,29 @@ def test_unix_socket_answers_lines_and_refuses_others(bundle: str, tmp_path: Pat
     assert answers[0]["label"] in LABELS
     assert ["refused" in answer for answer in answers] == [False, True, True]
     assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_web_server_answers_requests_that_come_together(bundle: str) -> None:
+    items = [list(range(n)) for n in range(1, 41)]
+
+    def posted(body: bytes) -> tuple[int, dict[str, object]]:
+        client = HTTPConnection("localhost", server.server_port)
+        client.request("POST", "/", body)
+        response = client.getresponse()
+        with closing(client):
+            return response.status, json.loads(response.read())
+
+    with web_server.Server(bundle, SPACE, ("localhost", 0), threads=3) as server:
+        threading.Thread(target=server.serve_forever).start()
+        with ThreadPoolExecutor(8) as clients:
+            answers = list(clients.map(posted, [json.dumps(item).encode() for item in items]))
+        refused = [posted(body) for body in (b"hello", b'["a"]', b"[[1], [2, 3]]")]
+        server.shutdown()
+
+    assert [status for status, _ in answers] == [200] * len(items)
+    assert {answer["label"] for _, answer in answers} <= LABELS
+    assert not any(answer["error"] for _, answer in answers)
+    assert [(status, list(told)) for status, told in refused] == [(400, ["refused"])] * 3
 
 
 def test_accelerometer_gives_the_length_of_what_the_bus_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,13 @@ BUILDER_FAULTS = (
         "now[b].chance <= self.level]",
     ),
     Fault(
+        "an entry of a cache that is no array ends the build",
+        f"{PACKAGE}/training/cache.py",
+        "with suppress(Exception):",
+        "with suppress(OSError, ValueError):",
+        tests=("tests/builder/training/test_cache.py",),
+    ),
+    Fault(
         "with the same memory, scores of other folds are taken",
         f"{PACKAGE}/training/trainer.py",
         "self.weights, self.estimator, self.splits, self.scoring, self.by_number",
@@ -80,6 +87,24 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/comparison/comparison.py",
         "max(before[0], after[0]), min(before[-1], after[-1])",
         "max(before[0], after[0]), max(before[-1], after[-1])",
+    ),
+    Fault(
+        "the greatest loss of a score is looked for at the smallest and the largest size only",
+        f"{PACKAGE}/comparison/greatest_loss.py",
+        "for size in (*sizes, *(0.5 * (low + high) for low, high in pairwise(cut))):",
+        "for size in sizes:",
+    ),
+    Fault(
+        "items whose features are equal by chance pass for copies across folds",
+        f"{PACKAGE}/training/copies.py",
+        "distances[distances > 0.0]",
+        "distances",
+    ),
+    Fault(
+        "an array that was filled again is taken for several items",
+        f"{PACKAGE}/training/copies.py",
+        "if targets.numbers[first] != targets.numbers[k]:",
+        "if first > k:",
     ),
     Fault(
         "a proof passes without the tolerance that it states",
@@ -156,6 +181,19 @@ BUILDER_FAULTS = (
         'names = "max_trainings", "max_features"',
     ),
     Fault(
+        "workers that run the user's script again are used, without end",
+        f"{PACKAGE}/training/workers.py",
+        'method != "fork" and',
+        'method == "" and',
+    ),
+    Fault(
+        "an empty SOURCE_DATE_EPOCH means the same as none",
+        f"{PACKAGE}/bundling/given_identity.py",
+        "    if seconds is None:\n",
+        "    if not seconds:\n",
+        ("tests/builder/bundling/test_identity.py",),
+    ),
+    Fault(
         "polydom always ends with the code 0",
         f"{PACKAGE}/__main__.py",
         "    return run_command(",
@@ -173,5 +211,24 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/training/onnx.py",
         "found.append(model.predict(rows if exact else moved(rows, rng)))",
         "found.append(OnnxModel(onnx_bytes, classifies).predict(rows))",
+    ),
+    Fault(
+        "a prior that is to abstain gives the most frequent label all the same",
+        f"{PACKAGE}/training/chosen_prior.py",
+        "        return len(classes)\n",
+        "        return None\n",
+    ),
+    Fault(
+        "a feature that reads the clock counts as one that gives the same numbers again",
+        f"{PACKAGE}/preparation/doubts.py",
+        "AGAIN = 1e-12",
+        "AGAIN = 1e-3",
+        tests=("tests/builder/preparation/test_references.py",),
+    ),
+    Fault(
+        "values of a feature that float32 can hardly tell apart are not told, if they are tiny",
+        f"{PACKAGE}/training/precision.py",
+        "is_tiny = largest < FLOAT32.tiny",
+        "is_tiny = False",
     ),
 )

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from examples.paper.algorithms.all_crossings import AllCrossingsIndex
@@ -25,6 +25,11 @@ Case = tuple[list[Candidate], QueryRegion, list[tuple[float, float]]]
 Curves = tuple[list[CostFunction], tuple[float, float]]
 
 ROUNDING = 1e-9
+
+SMALL = 1e-3
+"""A size. Far below it, as at 1e-132, costs with one constant are the same floats: 1 + n³ is 1. Then the better set
+dominates, and the sweep, which compares without the constant, has an interval more. Answers are the same."""
+
 SIZES = (0.0, 64.0)
 
 inner = st.integers(1, 63)
@@ -206,8 +211,21 @@ def test_sweep_finds_the_intervals_of_the_envelope(kind: str, score: str, data: 
 def test_sweep_is_the_envelope_for_all_six_terms(case: Case) -> None:
     """With logarithms and weights of several orders of magnitude too."""
     candidates, region, _ = case
+    assume(all(n == 0.0 or n >= SMALL for n in region.sizes))
 
     assert_same(build_index(candidates, region), sweep_index(candidates, region))
+
+
+@pytest.mark.parametrize("n", [1e-6, 1e-100, 1e-132, 5e-324])
+def test_sizes_at_which_terms_vanish_have_the_same_answers(n: float) -> None:
+    curves = [CostFunction.of(1.0), CostFunction.of(1.0, cube=1.0), CostFunction.of(1.0, linear=1.0)]
+    candidates = [Candidate(k, (), 0.5 + 0.1 * k, cost) for k, cost in enumerate(curves)]
+    region = QueryRegion((0.0, n))
+    indexes = [make(candidates, region)[0] for make in INDEXES.values()]
+
+    for size in (0.0, 0.5 * n, n):
+        for budget in {c.cost(size) for c in candidates}:
+            assert {answer(candidates, size, budget)} == {index.best(size, budget) for index in indexes}
 
 
 @pytest.mark.parametrize("budgets", [(0.0, np.inf), (3e4, 3e4), (1e4, 1e6)], ids=["all", "one deadline", "band"])

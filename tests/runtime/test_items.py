@@ -1,6 +1,7 @@
 """Sources of items."""
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -13,12 +14,14 @@ from polydom_runtime.features import common_kind, kind_of
 from polydom_runtime.items.packed import read_packed, write_packed
 from polydom_runtime.items.sources import (
     MAX_LINE_BYTES,
+    MOST_READ,
     UNLABELLED,
     UNREADABLE,
     Sample,
     iterate,
     json_lines,
     load_object,
+    readable,
     samples,
 )
 
@@ -139,6 +142,9 @@ BAD_LINES = [
     b"null",
     b"true",
     b'["a"]',
+    b'["1"]',
+    b'[[1], ["2"]]',
+    b"[1, true]",
     b"[1, [2, 3]]",
     b"\xff\xfe",
     b"[" * 100_000,
@@ -225,6 +231,39 @@ def test_function_that_gives_something_else_than_items_is_refused(name: str, sai
             list(read(f"tests.runtime.test_items:{name}"))
 
 
+def sensor() -> Iterator[Any]:
+    """Yield items without end, as the manual says of a sensor."""
+    yield None
+    while True:
+        yield (np.arange(3.0), "calm")
+
+
+def many() -> list[Any]:
+    return [np.arange(3.0)] * (MOST_READ + 1)
+
+
+def many_in_turn() -> Iterator[Any]:
+    yield from many()
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("sensor", MOST_READ), ("many_in_turn", MOST_READ), ("many", MOST_READ + 1)]
+)
+def test_items_to_measure_on_are_the_first_ones_of_a_source_that_may_not_end(
+    name: str, count: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = readable(f"tests.runtime.test_items:{name}")
+
+    assert [item.tolist() for item in found] == [[0.0, 1.0, 2.0]] * count
+    assert ("may be endless: its first 1,000 items are used" in caplog.text) is (name != "many")
+
+
+def test_packed_items_to_measure_on_are_read_as_a_whole(tmp_path: Path) -> None:
+    write_packed(tmp_path / "items.npz", many())
+
+    assert len(readable(str(tmp_path / "items.npz"))) == MOST_READ + 1
+
+
 def grouped() -> list[Any]:
     return [([1.0], "a", 7), ([2.0], "b"), [3.0], ([4.0], "a", None, 0.5)]
 
@@ -253,7 +292,12 @@ def test_samples_have_labels_groups_and_weights(tmp_path: Path) -> None:
         (["a", "b"], None),
         ({"x": np.zeros(3)}, None),
         ([], None),
-        (3.5, None),
+        (3.5, (0, False)),
+        (1j, (0, True)),
+        (np.float32(3.5), (0, False)),
+        (np.zeros((0, 3)), None),
+        (np.array([None]), None),
+        (np.array(["a"]), None),
         (None, None),
     ],
     ids=str,
@@ -278,7 +322,8 @@ def test_items_of_several_kinds_are_refused_by_number(other: Any, got: str) -> N
 
 def test_items_that_are_no_arrays_may_be_anything() -> None:
     assert common_kind(["text", {"a": 1}, None, object()]) is None
-    assert common_kind(["text", [1, 2], np.zeros(3, dtype=bool)]) == (1, False)
+    assert common_kind(["text", [1, 2], np.zeros(3, dtype=bool)]) is None
+    assert common_kind([[1, 2], np.zeros(3, dtype=bool)]) == (1, False)
 
 
 @pytest.mark.parametrize("labels", [[1, "1"], [True, 1], ["a", None], ["a"], [object(), object()]])

@@ -1,5 +1,6 @@
 """What all predictors have in common."""
 
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import CostFunction, DeadlineError, Predictor, SupervisedPredictor
-from polydom_runtime.prediction import AnyPredictor, Policy, policy_for
+from polydom_runtime.prediction import AnyPredictor, Policy, labels_of, policy_for
 from tests.bundle_parts import changed
 from tests.runtime import supervised_space
 from tests.runtime.conftest import make_bundle, write
@@ -49,6 +50,15 @@ def test_every_predictor_answers_alike(predictor: AnyPredictor) -> None:
     assert (dict(predictor.failures), predictor.out) == ({}, frozenset())
     learning = predictor.learning()
     assert (learning.had_slack, learning.answers, learning.margin) == (False, 0, predictor.margin.value)
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_number_of_a_regressor_that_is_not_finite_is_named(number: float) -> None:
+    labels = labels_of(changed(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
+
+    assert labels[1e38] == 1e38
+    with pytest.raises(OverflowError, match=f"it must be finite, got {number}: the features are far"):
+        labels[number]
 
 
 @pytest.mark.parametrize("missing", MEMBERS)

@@ -5,17 +5,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, In, Size, Text, Unsound
 from polydom_runtime.costs import HUGE, CostFunction, format_seconds
-from polydom_runtime.exceptions import BundleMismatchError
+from polydom_runtime.exceptions import BundleMismatchError, ItemError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace, ItemKind
 
 from .bundle_times import BundleTimes, Regime, RegimeTimes
 from .confidence import Confidence, ErrorCosts
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import FeatureOrder, ModelEntry, Score
+from .number_types import ramp_like
 from .promise import Identity, Promise, Shipping
 from .references import References
 from .unit_times import UnitTimes, step_users
@@ -64,7 +65,8 @@ class BundleSpace(NamedTuple):
 class Prior(NamedTuple):
     """The answer without features: the number of a class, or the value that a regressor gives, and its score.
 
-    With costs of errors it may be the number after those of the classes: to abstain.
+    It may be the number after those of the classes: to abstain. Its score is then that of the best label, unless costs
+    of errors tell what it is worth to abstain.
     """
 
     number: Annotated[int | float, In(-HUGE, HUGE)]
@@ -269,6 +271,32 @@ class Bundle:
                 f"{lines[0]}{more}. Use the module that the bundle was built with, or build again."
             )
 
+    def check_type(self, space: FeatureSpace, item: Any) -> None:
+        """Compare features of an item whose numbers have another type than those of the build with features in that.
+
+        Raises
+        ------
+        ItemError
+            If one gives other numbers.
+        """
+        if lines := list(self.references.type_differences(self.space_of(space), item)):
+            line = min(lines, key=lambda line: " must " in line)  # not that one fails, which is no secret
+            raise ItemError(
+                f"Features must give the same for numbers of {item.dtype} as for those of the build, of "
+                f"{self.references.type_name}. {line[0].upper()}{line[1:]}. Integers wrap where floats do "
+                f"not: give items of {self.references.type_name}, or let features convert, as by np.asarray(item, "
+                "np.float64), and build again."
+            )
+
+    def type_doubt(self, space: FeatureSpace, item: Any) -> str:
+        """Return the error of `check_type` for an item, or for larger numbers of its type; empty if there is none."""
+        for given, where in ((item, ""), (ramp_like(item), " It is so for the largest numbers of this type at least.")):
+            try:
+                self.check_type(space, given)
+            except ItemError as e:
+                return f"{e}{where}"
+        return ""
+
     def model_bytes(self, model: int) -> bytes:
         """Return the content of the file of one model, as it was when the bundle was read."""
         return bytes(self.contents[model])
@@ -283,7 +311,7 @@ def bundle_facts(bundle: Bundle) -> dict[str, str]:
     return {
         "deadlines": "any" if any_deadline else " to ".join(map(format_seconds, sorted({*bundle.promise.budgets}))),
         "item sizes": f"{low:g} to {high:g}",
-        "features": ", ".join(bundle.names),
+        "features": ", ".join(f"{n} (unsteady)" if n in bundle.references.unsteady else n for n in bundle.names),
         "classes": ", ".join(map(str, bundle.space.classes)) or "none: answers are numbers",
         "models": f"{len(bundle.models)}, {format_bytes(sum(model.size_bytes for model in bundle.models))}",
         "score": bundle.promise.scoring or "not stated",

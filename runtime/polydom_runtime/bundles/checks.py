@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Bools, Floats, distinct
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import SCORING
-from polydom_runtime.bundles.model_entry import MAX_ESTIMATORS
+from polydom_runtime.bundles.model_entry import MAX_ESTIMATORS, UNCLEAR
 from polydom_runtime.codec.marks import Unsound, bad
 from polydom_runtime.costs import HUGE, basis_terms
 
@@ -69,12 +69,20 @@ def _check_answers(bundle: Bundle) -> None:
     n, number, errors = len(bundle.space.classes), bundle.prior.number, bundle.error_costs
     if errors and len(errors.costs) != n:
         raise Unsound(f"have a row for each of the {n} classes", len(errors.costs)).within("error_costs", "costs")
-    n += bool(errors and errors.abstain)
-    if type(number) is not (int if n else float) or not (0 <= number < n if n else -HUGE <= number <= HUGE):
-        must = f"be an integer from 0 to {n - 1}" if n else "be a finite float"
+    if type(number) is not (int if n else float) or not (0 <= number <= n if n else -HUGE <= number <= HUGE):
+        must = f"be an integer from 0 to {n}" if n else "be a finite float"
         raise Unsound(must, number).within("prior", "number")
+    n += bool(errors and errors.abstain)
+    for model in bundle.models:
+        if model.answers and len(model.answers) != len(bundle.references.rows):
+            raise Unsound("have an answer to each reference row", model.answers).within("models", "answers")
+        compared = [answer for answer in model.answers if answer != UNCLEAR]
+        if n and not all(0 <= answer < n and answer.is_integer() for answer in compared):
+            raise Unsound(f"be integers from 0 to {n - 1}", model.answers).within("models", "answers")
     if bundle.references.items and len(bundle.references.limits) != (width := sum(bundle.space.widths)):
         raise Unsound(f"be of {width} columns", len(bundle.references.limits)).within("references", "limits")
+    if not {*(unsteady := bundle.references.unsteady)} <= {*bundle.names}:
+        raise Unsound("be features of the bundle", unsteady).within("references", "unsteady")
     if any(left.mask >> len(bundle.names) for left in bundle.shipping.left_out):
         raise Unsound("be sets of features of the bundle", "others").within("shipping", "left_out")
 

@@ -91,11 +91,19 @@ def load_bundle(folder: str | os.PathLike[str], trust: "Trust | None" = None) ->
     BundleFormatError
         As for `read_bundle`.
     """
-    if trust is not None or VARIABLE in os.environ:
-        from polydom_runtime.trust.trust import checked_trust
+    return read_bundle(folder, demanded(trust))
 
-        trust = checked_trust(trust)
-    return read_bundle(folder, trust)
+
+def demanded(trust: "Trust | None" = None) -> "Trust | None":
+    """Return the keys one of which must have signed a bundle, by default those of the environment; None if none must.
+
+    Raises `SignatureError` if they cannot be used.
+    """
+    if trust is None and VARIABLE not in os.environ:
+        return None
+    from polydom_runtime.trust.trust import checked_trust
+
+    return checked_trust(trust)
 
 
 def loaded(bundle: "Bundle | str | os.PathLike[str]", trust: "Trust | None" = None) -> Bundle:

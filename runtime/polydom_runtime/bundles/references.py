@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polydom_runtime.codec.forms import MAX_ROWS
-from polydom_runtime.codec.marks import As, In, Size, Unsound
+from polydom_runtime.codec.marks import As, In, Size, Text, Unsound
 from polydom_runtime.costs import HUGE
 from polydom_runtime.exceptions import FeatureError
-from polydom_runtime.features import FeatureSpace
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace
+
+from .number_types import DTYPES, matters, number_type, retyped
 
 MAX_ITEMS, MAX_BYTES, MAX_AXES = 8, 1 << 16, 8
 """The most items that a bundle has, and the most bytes and axes of one."""
-
-DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{n}" for kind in "iu" for n in (2, 4, 8)), "<f2", "<f4", "<f8"])
-"""The types of arrays that are stored."""
 
 RELATIVE = 1e-3
 """Features may differ by this share of their value, and by this share of their spread over the training items: other
@@ -84,28 +84,90 @@ class References(NamedTuple):
     """A row for each item, with all columns in the order of the bundle."""
     limits: Annotated[tuple[float, ...], In(0.0, math.inf)] = ()
     """How much each column may differ, besides a share of its value."""
+    number_type: Annotated[str, Text(3, 0)] = ""
+    """The type of the numbers of all training items; empty if they differ, or it is not known."""
+    unsteady: Annotated[tuple[str, ...], Size(0, MAX_FEATURES)] = ()
+    """The features that gave other numbers when they were computed again on the same item: by a state that they keep,
+    a clock or chance. They are not compared, and not computed beside real answers."""
+    seen: Annotated[bytes, Size(0, 1 << 13)] = b""
+    """Digests of training items, by which test items that are among them are noticed; see `items.digests`."""
+
+    def unsteady_in(self, space: FeatureSpace) -> tuple[int, frozenset[str]]:
+        """Return the unsteady features as a bit mask, and the names of them and of their steps."""
+        steps = (f.step.name for f in space.features if f.step is not None and f.name in self.unsteady)
+        return space.mask_of(self.unsteady), frozenset([*self.unsteady, *steps])
+
+    @property
+    def type_name(self) -> str:
+        """The type of the numbers of all training items, such as ``uint8``."""
+        return np.dtype(self.number_type).name
 
     def _check(self) -> None:
         if len(self.rows) != len(self.items) or not {len(row) for row in self.rows} <= {len(self.limits)}:
             raise Unsound("have a row for each item, and a limit for each column", [*map(len, self.rows)])
+        if self.number_type not in ("", *DTYPES):
+            raise Unsound("have a type of numbers, such as <f4", self.number_type)
 
-    def differences(self, space: FeatureSpace) -> Iterator[str]:
+    def differences(self, space: FeatureSpace, other: str = "") -> Iterator[str]:
         """Yield a line for each feature of a space that differs from what it was on a reference item.
 
-        `space`: a space with the features of the bundle, in its order.
+        `space`: a space with the features of the bundle, in its order. `other`: only on items whose numbers this other
+        type has, too, and with the numbers in that type.
         """
+        part, columns = self.steady(space)
         for item, expected in zip(self.items, self.rows, strict=True):
-            try:
-                row = space.extract_all(restored(item))
-            except FeatureError as e:
-                yield str(e)
-                continue
-            wanted = np.array(expected)
-            differs = ~(np.abs(row - wanted) <= np.array(self.limits) + RELATIVE * np.abs(wanted))
-            for name, columns in zip(space.names, space.column_slices(), strict=True):
-                if differs[columns].any():
-                    k = int(np.argmax(differs[columns])) + columns.start
-                    yield f"feature {name!r} gives {row[k]:.6g}; when the bundle was built it was {wanted[k]:.6g}"
+            found = retyped(restored(item), other) if other else restored(item)
+            if part is not None and found is not None:
+                wanted, limits = np.array(expected)[columns], np.array(self.limits)[columns]
+                yield from differing(part, found, wanted, limits, "when the bundle was built it was", other)
+
+    def type_differences(self, space: FeatureSpace, item: Any) -> Iterator[str]:
+        """Yield a line for each feature that gives other numbers for an item's type of numbers than for the build's.
+
+        They are compared on the reference items, and on the item itself.
+        """
+        if not matters(other := number_type(item), self.number_type):
+            return
+        yield from self.differences(space, other)
+        part, columns = self.steady(space)
+        same = retyped(item, self.number_type)
+        if part is None or same is None:
+            return
+        try:
+            wanted = part.extract_all(same)
+        except FeatureError as e:
+            yield str(e).removesuffix(".")
+            return
+        limits = np.array(self.limits)[columns] if self.items else np.zeros(len(columns))
+        yield from differing(part, item, wanted, limits, f"for the same of {self.type_name} it gives", other)
+
+    def steady(self, space: FeatureSpace) -> tuple[FeatureSpace | None, NDArray[np.intp]]:
+        """Return the features that are steady, None if there are none, and their columns."""
+        slices = zip(space.names, space.column_slices(), strict=True)
+        kept = {name: np.arange(s.start, s.stop) for name, s in slices if name not in self.unsteady}
+        return (space.part([*kept]) if kept else None), np.concatenate([np.zeros(0, np.intp), *kept.values()])
+
+
+def differing(
+    space: FeatureSpace, item: Any, wanted: NDArray[Any], limits: NDArray[Any], was: str, number_type: str = ""
+) -> Iterator[str]:
+    """Yield a line for each feature that fails on an item, or whose values are not the wanted ones within limits."""
+    parts = zip(space.names, space.column_slices(), strict=True)
+    try:
+        row = space.extract_all(item)
+    except FeatureError as e:
+        if len(space) == 1:
+            yield str(e).removesuffix(".")
+        else:
+            for name, columns in parts:
+                yield from differing(space.part([name]), item, wanted[columns], limits[columns], was, number_type)
+        return
+    differs = ~(np.abs(row - wanted) <= limits + RELATIVE * np.abs(wanted))
+    of_type = f" for numbers of {np.dtype(number_type)}" if number_type else ""
+    for name, columns in parts:
+        if differs[columns].any():
+            k = int(np.argmax(differs[columns])) + columns.start
+            yield f"feature {name!r} gives {row[k]:.6g}{of_type}; {was} {wanted[k]:.6g}"
 
 
 def stored(item: Any) -> Stored | None:

@@ -76,7 +76,7 @@ def certify(
             due_ns = None if metronome is None else metronome.wait()
             if margin is not None:
                 evidence.add_margin(margin.value)
-            evidence.add(answer := predictor.predict_one(item, due_ns))
+            evidence.add(answer := predictor.predict_one(item, arrived_ns=due_ns))
             if evidence.is_enough:
                 stopped = "no more items were needed"
                 break

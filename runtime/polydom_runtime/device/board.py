@@ -4,6 +4,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,9 @@ THROTTLED_NOW = 0b1111
 
 STEAL_FIELD = 8
 """The place of steal in the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal ..."""
+
+KILOHERTZ, MILLICELSIUS, FLAGS = range(1_000, 100_000_001), range(-55_000, 125_001), range(1 << 32)
+"""What can be true of a processor. Sensors that are off or broken tell 0, -273, 255 or 1000 degrees."""
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -31,7 +35,7 @@ class BoardState:
     clock_hz: float | None
     """The clock rate of the fastest core at present."""
     celsius: float | None
-    """The temperature of the hottest zone."""
+    """The temperature of the hottest zone that tells a plausible one, from -55 to 125 and not exactly 0."""
     throttled: int | None
     """The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start."""
 
@@ -50,9 +54,9 @@ class Board:
 
     def state(self) -> BoardState:
         """Return clock, temperature and throttle flags."""
-        clocks = self._numbers("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq", 10)
-        heats = self._numbers("sys/class/thermal/thermal_zone*/temp", 10)
-        flags = self._numbers("sys/devices/platform/soc*/*firmware*/get_throttled", 16)
+        clocks = self._numbers("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq", KILOHERTZ)
+        heats = [*filter(None, self._numbers("sys/class/thermal/thermal_zone*/temp", MILLICELSIUS))]
+        flags = self._numbers("sys/devices/platform/soc*/*firmware*/get_throttled", FLAGS, 16)
         return BoardState(
             clock_hz=max(clocks) * 1e3 if clocks else None,
             celsius=max(heats) / 1e3 if heats else None,
@@ -86,10 +90,10 @@ class Board:
     def clock_share(self) -> float:
         """The highest clock that is allowed, divided by the highest one of the processor; 1 where that is not known."""
         allowed, highest = (
-            self._numbers(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}_max_freq", 10)
+            self._numbers(f"sys/devices/system/cpu/cpu[0-9]*/cpufreq/{name}_max_freq", KILOHERTZ)
             for name in ("scaling", "cpuinfo")
         )
-        return min(max(allowed) / max(highest), 1.0) if allowed and max(highest, default=0) > 0 else 1.0
+        return min(max(allowed) / max(highest), 1.0) if allowed and highest else 1.0
 
     def memory_bytes(self, what: str = "MemTotal") -> int | None:
         """Return an entry of /proc/meminfo in bytes, such as MemTotal, MemAvailable or SwapTotal."""
@@ -115,9 +119,12 @@ class Board:
         """Return the text of a file without white space around it; None if it cannot be read."""
         return text_of(self._root / path)
 
-    def _numbers(self, pattern: str, base: int) -> list[int]:
-        texts = (self.text(file) for file in sorted(self._root.glob(pattern)))
-        return [int(t, base) for t in texts if t and re.fullmatch(r"-?(0x)?[0-9a-fA-F]+", t)]
+    def _numbers(self, pattern: str, plausible: range, base: int = 10) -> list[int]:
+        found = []
+        for file in sorted(self._root.glob(pattern)):
+            with suppress(ValueError):
+                found.append(int(self.text(file) or "", base))
+        return [number for number in found if number in plausible]
 
 
 def _least(*known: int | None) -> int | None:

@@ -133,7 +133,7 @@ def check_temperature(board: Board) -> Finding:
     return finding(
         "temperature",
         "warning" if celsius is not None and celsius > HOTTEST_CELSIUS else "ok",
-        "no sensor can be read" if celsius is None else f"{celsius:.1f} °C",
+        "no sensor tells a plausible one" if celsius is None else f"{celsius:.1f} °C",
         "a Raspberry Pi lowers its clock step by step from 80 °C on",
         "a heat sink or fan, or a cooler place",
     )

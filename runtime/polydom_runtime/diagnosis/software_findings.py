@@ -5,14 +5,16 @@ import re
 import struct
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import InputRow, load_model
 from polydom_runtime.bundles.model_entry import model_file
+from polydom_runtime.bundles.number_types import JSON_TYPE
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
-from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
-from polydom_runtime.features import FeatureSpace
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ItemError
+from polydom_runtime.features import FeatureSpace, check_kind, described
 from polydom_runtime.findings import Finding, Level, finding
 from polydom_runtime.measuring.conditions import THREAD_VARIABLES
 
@@ -110,12 +112,34 @@ def check_features(bundle: Bundle, space: FeatureSpace) -> Finding:
     else:
         n = len(bundle.references.items)
         level, text = "ok" if n else "warning", f"as at the build, on {n} items" if n else "the bundle has no items"
+        if line := next(bundle.references.differences(bundle.space_of(space), JSON_TYPE), ""):
+            level, text = "warning", f"{text}; but not for lines of JSON: {line}"
     return finding(
         "features",
         level,
         text,
         "models that get other numbers than those that they were trained on answer wrongly",
         "use the module that the bundle was built with, or build it again",
+    )
+
+
+def check_item(bundle: Bundle, space: FeatureSpace, item: Any) -> Finding:
+    """Check that an item is like those of the build, and features give the same for its type of numbers."""
+    try:
+        check_kind(item, bundle.space.item_kind, "The first item", "those that the bundle was built with are")
+        bundle.check_type(space, item)
+    except ItemError as e:
+        level: Level = "problem"
+        text = str(e)
+    else:
+        text = bundle.type_doubt(space, item)
+        level, text = "warning" if text else "ok", text or f"the first one is {described(item)}, as at the build"
+    return finding(
+        "items",
+        level,
+        text,
+        "an item of another form gets the prior, and features that keep the type of numbers give others",
+        "give items as those of the build were",
     )
 
 

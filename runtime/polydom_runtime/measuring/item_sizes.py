@@ -1,7 +1,7 @@
 """Sizes of items, and the choice of items that represent a range of sizes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,22 +9,24 @@ from numpy.typing import NDArray
 
 from polydom_runtime.causes import raised, shown
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.sources import not_items
+from polydom_runtime.features import FeatureSpace, as_failure
+from polydom_runtime.items.sources import kept, not_items
 
 
 def checked_items(items: Any) -> list[Any]:
     """Return the items as a list; `ItemError` if they are not iterable, or one array that is a single item."""
     if got := not_items(items):
         raise ItemError(f"The items must be a list of items. Got {got}. Put a single item into a list.")
-    return list(items)
+    return [*map(kept, items)] if isinstance(items, Iterator) else list(items)
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:
     """Return the size of an item; `ItemError` if the size function raises, or gives no positive, finite number."""
     try:
         size = space.size(item)
-    except Exception as e:
+    except BaseException as e:
+        if not isinstance(as_failure(e), Exception):
+            raise
         raise ItemError(f"The space's size function must work on every item. {raised(e)}") from e
     try:
         n = float(size)

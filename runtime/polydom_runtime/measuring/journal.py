@@ -12,7 +12,7 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.files import open_kept, sync_folder
+from polydom_runtime.files import check_folder_of, open_kept, sync_folder
 from polydom_runtime.frames import frame, frames, has_frame
 
 from .cost_samples import CostSamples
@@ -81,6 +81,12 @@ class Journal:
         """Release the file, whether the measurement is finished or not."""
 
 
+def is_unfinished(file: str | os.PathLike[str]) -> bool:
+    """Tell whether there is an unfinished measurement for a costs file."""
+    part = f"{os.fspath(file)}.part"
+    return os.path.exists(part) and os.path.getsize(part) > 0
+
+
 class FileJournal(Journal):
     """Writes ``NAME.costs.part``, locked against other processes, and renames it when the measurement is finished.
 
@@ -97,10 +103,8 @@ class FileJournal(Journal):
             raise MeasurementError(f"The name of a file of costs must end in .costs. Got {self._file}.")
         if self._file.exists():
             raise MeasurementError(f"{self._file} must not exist yet. It does. Choose another name, or delete it.")
-        if not os.access(self._file.absolute().parent, os.W_OK):
-            raise MeasurementError(f"The folder of {self._file} must exist and be writable. It is not.")
-        unfinished = self._part.exists() and self._part.stat().st_size > 0
-        if unfinished != resume:
+        check_folder_of(self._file, MeasurementError)
+        if is_unfinished(self._file) != resume:
             got, remedy = ("none", "Leave out --resume") if resume else ("one", "Give --resume, or delete it")
             raise MeasurementError(
                 f"{self._part} must {'' if resume else 'not '}hold an unfinished measurement. There is {got}. {remedy}."

@@ -383,7 +383,7 @@ def outlook(deadline: float = 1e-4, score: float = 0.5, share: float = 0.0, late
         ({"classes": ("yes", "\x1b[2J")}, "no control characters"),
         ({"classes": ("yes", "x" * 1001)}, "at most 1000 characters"),
         ({"item_kind": ItemKind(-1, False)}, r"space\.item_kind\.ndim"),
-        ({"prior": (2, 0.5)}, r"prior\.number must be an integer from 0 to 1\. Got 2"),
+        ({"prior": (3, 0.5)}, r"prior\.number must be an integer from 0 to 2\. Got 3"),
         ({"prior": (0.5, 0.5)}, r"prior\.number must be an integer"),
         ({"shipped": (0, 1, 3)}, r"stored\.shipped must have numbers from 0 to 2\. Got 3"),
         ({"shipped": (0, 1, -1)}, r"stored\.shipped\[2\]"),

@@ -11,6 +11,7 @@ from polydom_runtime.bundles.confidence import ErrorCosts
 from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.describing.promise_text import score_text
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.prediction import labels_of
 from tests.bundle_parts import changed, index_of
 from tests.runtime.conftest import make_bundle
 
@@ -59,9 +60,22 @@ def test_what_has_another_form_is_refused(fault: Any) -> None:
         decode(index_of(make_bundle()[0], error_costs=fault))
 
 
-def test_prior_abstains_only_where_that_has_a_cost() -> None:
-    with pytest.raises(BundleFormatError, match=r"prior\.number must be an integer from 0 to 1"):
-        decode(encode(replace(make_bundle()[0], error_costs=COSTS, prior=Prior(2, 0.0))))
+@pytest.mark.parametrize("costs", [None, COSTS])
+def test_prior_is_a_class_or_to_abstain(costs: ErrorCosts | None) -> None:
+    for number, wanted in enumerate((*(bundle := make_bundle()[0]).space.classes, None)):
+        known = decode(encode(replace(bundle, error_costs=costs, prior=Prior(number, 0.0))))
+        assert labels_of(known)[known.prior.number] == wanted
+
+    with pytest.raises(BundleFormatError, match=r"prior\.number must be an integer from 0 to 2"):
+        decode(encode(replace(bundle, error_costs=costs, prior=Prior(3, 0.0))))
+
+
+def test_model_may_not_abstain_where_only_the_prior_does() -> None:
+    """Its number would be one of a broken model."""
+    bundle = make_bundle()[0]
+
+    assert [*labels_of(bundle)] == [0, 1]
+    assert [*labels_of(replace(bundle, error_costs=COSTS))] == [0, 1]
 
 
 def test_models_of_numbers_have_no_costs_of_errors() -> None:

@@ -26,6 +26,8 @@ def test_it_still_says_what_it_holds() -> None:
 def test_it_still_has_reference_items() -> None:
     assert len(BUNDLE.references.items) == 2
     assert not [*BUNDLE.references.differences(space)]
+    assert (BUNDLE.references.number_type, BUNDLE.references.unsteady, len(BUNDLE.references.seen)) == ("", (), 8)
+    assert [model.answers for model in BUNDLE.models] == [(1.0, 1.0), (0.0, 0.0), (1.0, 1.0)]
 
 
 def test_it_still_says_its_score_how_far_the_tolerance_holds_and_the_kind_of_its_items() -> None:

@@ -56,7 +56,9 @@ def test_other_items_are_not_stored(item: Any) -> None:
 
 
 def one(item: Any, n: int = 1) -> dict[str, Any]:
-    return {"items": [n, [item] * n], "rows": [n, [[6, floats(*[1.0] * 6)]] * n], "limits": [6, floats(*[1.0] * 6)]}
+    rows = [n, [[6, floats(*[1.0] * 6)]] * n]
+    about = {"number_type": "", "unsteady": [], "seen": b""}
+    return {"items": [n, [item] * n], "rows": rows, "limits": [6, floats(*[1.0] * 6)], **about}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,9 @@ def one(item: Any, n: int = 1) -> dict[str, Any]:
         *({**one(["value", 1]), "rows": [1, [[6, floats(*[x] * 6)]]]} for x in (np.nan, np.inf, 1e300)),
         {**one(["value", 1]), "rows": [1, [[5, floats(*[1.0] * 5)]]]},
         {**one(["value", 1]), "limits": [6, floats(*[-1.0] * 6)]},
-        {"items": [1, [["value", 1]]], "rows": [1, [[1, floats(1.0)]]], "limits": [1, floats(1.0)]},
+        {**one(["value", 1]), "rows": [1, [[1, floats(1.0)]]], "limits": [1, floats(1.0)]},
+        *({**one(["value", 1]), "number_type": name} for name in ("<f1", "float32", 3, "|O")),
+        *({**one(["value", 1]), "unsteady": [1, [name]]} for name in ("no such feature", 1)),
         one(["value", "a" * MAX_BYTES]),
         one(["list", *[1] * MAX_BYTES]),
         one(["array", "<f8", [0, *[MAX_BYTES] * 5], b""]),

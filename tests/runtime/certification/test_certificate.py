@@ -48,7 +48,7 @@ class Scripted:
     def warm_up(self, item: Any) -> None:
         self.warmed += 1
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         self.items += 1
         took = self._nanoseconds(self.items)
         self.clock.advance(seconds=took / 1e9)
@@ -474,7 +474,7 @@ class Rehearsing(Scripted):
     def use_slack(self, seconds: float) -> None:
         self.slack.append(seconds)
 
-    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         assert arrived_ns is not None
         called = self.clock()
         self.asked.append((arrived_ns, called))

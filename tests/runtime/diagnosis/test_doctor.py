@@ -191,6 +191,15 @@ def test_a_fault_of_the_software_is_the_only_one_found(
     assert faults[check].fix
 
 
+@pytest.mark.parametrize("text", ["1000000\n", "-273000\n", "0\n"])
+def test_sensor_that_is_broken_does_not_make_a_board_hot(machine: Machine, text: str) -> None:
+    machine.put(TEMPERATURE, text)
+    (found,) = [f.found for f in machine.examine() if f.check == "temperature"]
+
+    assert machine.faults() == {}
+    assert found == "no sensor tells a plausible one"
+
+
 @pytest.mark.parametrize(("file", "text", "check", "level", "said"), FILES)
 def test_a_fault_of_the_board_is_the_only_one_found(
     machine: Machine, file: str, text: str | None, check: str, level: str, said: str

@@ -79,7 +79,7 @@ def test_set_that_was_given_up_is_told_to_have_fitted(bundle_folder: Path, world
 
 def test_time_before_the_call_is_lost(bundle_folder: Path, world: World) -> None:
     predictor = predictor_of(bundle_folder, world, 100 * US)
-    answer = predictor.predict_one(ITEM, world.clock() - 40_000)
+    answer = predictor.predict_one(ITEM, arrived_ns=world.clock() - 40_000)
 
     found = Explanation.of(answer, predictor.trace, predictor.bundle.names, 100_000)
     assert found.work[0].left_ns == 60_000
@@ -89,7 +89,7 @@ def test_time_before_the_call_is_lost(bundle_folder: Path, world: World) -> None
 
 def test_sets_lack_the_time_in_which_the_item_waited_too(bundle_folder: Path, world: World) -> None:
     predictor = predictor_of(bundle_folder, world, 100 * US)
-    answer = predictor.predict_one(ITEM, world.clock() - 40_000)
+    answer = predictor.predict_one(ITEM, arrived_ns=world.clock() - 40_000)
     found = Explanation.of(answer, predictor.trace, predictor.bundle.names, 100_000)
 
     told = with_alternatives(found, predictor.bundle, "anytime")

@@ -144,7 +144,7 @@ def test_pauses_are_counted_apart_and_move_no_margin() -> None:
     world.taken["a"] += 1_000_000
     answers = [predictor.predict_one(1.0)]
     world.taken["a"] -= 1_000_000
-    answers.append(predictor.predict_one(1.0, world.clock.now_ns - 100_000))
+    answers.append(predictor.predict_one(1.0, arrived_ns=world.clock.now_ns - 100_000))
 
     assert [answer.deadline_met for answer in answers] == [False, False]
     assert (predictor.margin.paused, predictor.margin.late, predictor.margin.value) == (2, 0, 1.0)
@@ -169,7 +169,7 @@ def said_of(n: int, caplog: pytest.LogCaptureFixture, more_ns: int = 48_000) -> 
     predictor = world.predictor(DEADLINE)
     world.taken[BEFORE] += more_ns
     for _ in range(n):
-        predictor.predict_one(1.0, world.clock.now_ns - more_ns)
+        predictor.predict_one(1.0, arrived_ns=world.clock.now_ns - more_ns)
         predictor.use_slack(1e-7)
         world.clock.advance(seconds=1e-3)
     return predictor, caplog.messages

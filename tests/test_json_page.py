@@ -14,7 +14,7 @@ from polydom_runtime import __version__
 from polydom_runtime.__main__ import COMMANDS as OF_NODE
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.commands.outcome import FORMAT, ExitCode
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from tests.builder import task
 from tests.builder.board import write_costs
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 
 from .markdown import markdown_table
 from .measuring import measured_costs

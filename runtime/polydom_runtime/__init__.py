@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
     from .explaining.explanation import Explanation
     from .features import Feature, FeatureSpace, Step
-    from .items.packed import write_packed
+    from .items.packing import write_packed
     from .items.sources import Arrived, space_of
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
@@ -71,7 +71,7 @@ _HOMES = {
     "device.device_profile": ("DeviceProfile",),
     "explaining.explanation": ("Explanation",),
     "features": ("Feature", "FeatureSpace", "Step"),
-    "items.packed": ("write_packed",),
+    "items.packing": ("write_packed",),
     "items.sources": ("Arrived", "space_of"),
     "loop.loop_counts": ("LoopCounts", "LoopSummary", "Miss"),
     "loop.monitor": ("Monitor",),

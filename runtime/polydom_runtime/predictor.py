@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -57,8 +58,7 @@ ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
 
 FLAT = ItemKind(1, is_complex=False)
-NO_TYPE: Any = object()
-"""Stands for the type of the last item's numbers while there is none."""
+"""The kind of most items: sequences of numbers."""
 
 ACCOUNTS = ("trace", "causes", "_learns", "_failures", "_items", "n_oversized", "_progress", "_runs")
 """The attributes that an answer changes, and a rehearsal must not."""
@@ -234,7 +234,7 @@ class Predictor:
         self.staircase: Staircase | Walk = plans.hot.staircase
         self.models = plans.hot.models
         self.trace, self._course = Trace(), Course(plans.hot)
-        self.n_oversized = 0
+        self._items = self.n_oversized = 0
         self._clock = seams.clock
         self._early_stop = early_stop
         self._labels = labels_of(bundle)
@@ -252,10 +252,10 @@ class Predictor:
         self._learns = self._experience if seams.adapt else None
         self._failures = self._new_book()
         self.causes = Causes()
-        self._items = 0
         self._last: Any = None
         self._kind, self._ndim = bundle.space.item_kind, getattr(bundle.space.item_kind, "ndim", -1)
-        self._type, self._types = NO_TYPE, {bundle.references.number_type}
+        self._class: type[Any] = NoneType  # that of the last array, with its type of numbers
+        self._type, self._types = None, {bundle.references.number_type}
         self._unsteady, self._untried = bundle.references.unsteady_in(space)
         self._kept: KeptItems | None = None
         self._rehearsed_ns = -math.inf
@@ -446,8 +446,7 @@ class Predictor:
         arrived = start - waited
         course, learns, plans = self._course, self._learns, self._plans
         course.plan = plan = plans.only or plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
-        course.begun = start
-        course.start = arrived
+        course.begun, course.start = start, arrived
         if self._spare_ns:  # to wait takes time, and no energy
             course.start = min(arrived + self._spare_ns, start)
         if (runs := self._runs) is not None and runs.careful and plan.careful is not None:
@@ -455,8 +454,18 @@ class Predictor:
         course.slowdown = slowdown = 1.0 if learns is None else learns.slowdown.value * learns.margin.value
         self._items += 1
         self._last = item
-        state = self._compute(item, self._admit(item, plan, course), course)
-        label: Label | float | None
+        if self._progress is not None:
+            self._progress[0] = 0
+        state, course.reason = plan.root, ""
+        try:  # here, since to call a function for it takes as long
+            is_new = self._class is not type(item) or item.dtype is not self._type
+            if is_new or item.ndim != self._ndim or not item.size:
+                self._check_form(item)
+            self.trace.size = size = float(self._size(item))
+            course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
+        except BaseException as e:
+            state = self._refuse(e, plan, course)
+        state = self._compute(item, state, course)
         model, label = self._conclude(state, course)
         sure = None
         if self._tells_confidence:
@@ -607,27 +616,14 @@ class Predictor:
             self._rehearsed_ns = self._clock()
         return answer
 
-    def _admit(self, item: Any, plan: Plan, course: Course) -> State:
-        """Look up the cell of the item's size; return the state to start from.
-
-        It is one without moves if the item has no size, or is not of the form of those of the build.
-        """
-        if self._progress is not None:
-            self._progress[0] = 0
-        try:
-            if getattr(item, "dtype", None) is not self._type or item.ndim != self._ndim or not item.size:
-                self._check_form(item)
-            self.trace.size = size = float(self._size(item))
-            course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
-        except BaseException as e:
-            if not isinstance(failure := as_failure(e), Exception):
-                raise
-            is_other = type(e) is ItemError
-            self.trace.size, course.cell, course.reason = math.nan, 0, OTHER_FORM if is_other else "size failed"
-            course.failures.append(("form", str(e)) if is_other else ("size", failure))
-            return plan.nothing
-        course.reason = ""
-        return plan.root
+    def _refuse(self, error: BaseException, plan: Plan, course: Course) -> State:
+        """Return the state without moves, for an item without a size, or unlike those of the build."""
+        if not isinstance(failure := as_failure(error), Exception):
+            raise error
+        is_other = type(error) is ItemError
+        self.trace.size, course.cell, course.reason = math.nan, 0, OTHER_FORM if is_other else "size failed"
+        course.failures.append(("form", str(error)) if is_other else ("size", failure))
+        return plan.nothing
 
     def _check_form(self, item: Any) -> None:
         """Check an item whose numbers are not of the type of the last one's; `ItemError` if it is unlike the build's.
@@ -648,19 +644,19 @@ class Predictor:
                 "floats do not. Give that type, or call warm_up with such an item, which compares the features."
             )
         self._types.add(found)
-        self._type = item.dtype
+        self._class, self._type = type(item), item.dtype
 
     def _compute(self, item: Any, state: State, course: Course) -> State:
         """Compute features as long as a better answer is in time; return the state that is reached."""
         clock, cell, slowdown, early_stop = self._clock, course.cell, course.slowdown, self._early_stop
-        start, begun = course.start, course.begun
+        start, begun, asked_ns = course.start, course.begun, 0
         deadline = start + self._budget_ns
         banned = self._failures.banned(self._items) if self._failures.any else 0
         shared, progress = self._no_steps.copy(), self._progress
         planned = last = number = None
-        asked_ns = 0
         features: list[int] = []
-        marks, asked = [begun], list[int]()
+        asked: list[int] = []
+        marks = [begun]
         while True:
             now = clock()
             marks.append(now)

@@ -19,7 +19,7 @@ import numpy as np
 from polydom_builder.costs.carry_over import carried_fits, ratios
 from polydom_builder.costs.cost_fit import CostFit, fit_cost
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 

@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 
 from .bundles import build
 from .signals import items

@@ -15,7 +15,7 @@ from polydom_runtime.bundles.bundle import StoredIndex
 from polydom_runtime.bundles.index_file import INDEX_FILE, encode, load_bundle
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.device.device_profile import PROFILES
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.learning import learned_file
 from polydom_runtime.learning.learned_file import Circumstances, LearnedFile, this_machine
 from tests.builder.lattice.noisy_world import noisy_world

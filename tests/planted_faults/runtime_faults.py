@@ -356,8 +356,8 @@ RUNTIME_FAULTS = (
     Fault(
         "an item with a second channel is answered like the items before it",
         f"{PACKAGE}/predictor.py",
-        "is not self._type or item.ndim != self._ndim or not item.size",
-        "is not self._type or not item.size",
+        "if is_new or item.ndim != self._ndim or not item.size",
+        "if is_new or not item.size",
         tests=("tests/runtime/test_item_forms.py",),
     ),
     Fault(

@@ -11,7 +11,8 @@ import pytest
 
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import common_kind, kind_of
-from polydom_runtime.items.packed import read_packed, write_packed
+from polydom_runtime.items.packed import read_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.items.sources import (
     MAX_LINE_BYTES,
     MOST_READ,

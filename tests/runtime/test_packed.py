@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items.packed import read_packed, write_packed
+from polydom_runtime.items.packed import read_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.items.sources import kept, readable, samples
 
 TWO = [np.ones(2), np.zeros(2)]

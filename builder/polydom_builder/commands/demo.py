@@ -26,7 +26,7 @@ from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 
 from .arguments import JOBS
 from .deadlines import long_enough

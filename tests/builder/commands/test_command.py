@@ -18,7 +18,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.commands.options import add_options
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, fit, search
 from tests.builder.shared_memory import shared_memory

@@ -22,7 +22,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_runtime import Predictor, Seams, load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.tables import percent
 from polydom_runtime.testing import ManualClock

@@ -9,7 +9,7 @@ import pytest
 
 import polydom_builder
 from polydom_builder.__main__ import main
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.builder import task
 from tests.runtime.records.test_metrics import ANSWER, Watched, traced

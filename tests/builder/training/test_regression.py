@@ -15,7 +15,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.labels import targets_of
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor, Seams
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import search

@@ -21,7 +21,7 @@ from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless
 from polydom_runtime.commands.certify import OPTIONS, plan_of, run
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.exceptions import CertificateError, ItemError
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.learning.margin import Margin
 from polydom_runtime.learning.runs import Runs
 from polydom_runtime.loop.metronome import Metronome

@@ -12,7 +12,7 @@ from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.commands.tally import Tally
 from polydom_runtime.items.digests import item_digest, kept_digests
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.tables import percent
 from tests.bundle_parts import changed

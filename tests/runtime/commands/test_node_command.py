@@ -22,7 +22,7 @@ from polydom_runtime.commands.options import add_options
 from polydom_runtime.device.calibration import reference_models
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.probe import probe
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.learning.learned_file import read_learned
 from polydom_runtime.measuring import unit_bench
 from polydom_runtime.measuring.costs_file import load_costs

@@ -23,7 +23,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.tally import Tally
 from polydom_runtime.delivery.install import install
 from polydom_runtime.delivery.releases import current_release
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.learning.summary import LearningSummary, MovedUnit
 from polydom_runtime.prediction import Prediction

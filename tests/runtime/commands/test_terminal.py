@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import main
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from tests.draws import draws
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ import pytest
 
 from polydom_runtime import Predictor, SignatureError, SupervisedPredictor, Trust, load_bundle
 from polydom_runtime.__main__ import main
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from tests.runtime.node_space import space
 from tests.runtime.trust.signer import OWNER, STRANGER, public, sign
 

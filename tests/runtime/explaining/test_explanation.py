@@ -13,7 +13,7 @@ from polydom_runtime import Predictor, Seams
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.explaining.explanation import Explanation, with_alternatives
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.runtime.conftest import US, World
 

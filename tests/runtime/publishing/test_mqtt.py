@@ -10,7 +10,7 @@ import pytest
 
 from polydom_runtime import MqttPublisher, MqttTarget, Prediction
 from polydom_runtime.__main__ import main
-from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.packing import write_packed
 from tests.benchmarks.publishing import run_with_kills
 from tests.runtime.conftest import make_bundle, write
 

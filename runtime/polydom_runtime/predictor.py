@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
-from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,17 +14,17 @@ from numpy.typing import NDArray
 
 from .bundles.bundle import Bundle, Label
 from .bundles.index_file import load_bundle
-from .bundles.number_types import matters, number_type
-from .causes import Causes, error_text, report, shown
+from .causes import Causes, error_text, shown
 from .clock import Clock, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError, ItemError
-from .features import FeatureSpace, ItemKind, as_failure, check_kind, described, members
+from .features import FeatureSpace, as_failure, members
 from .learning.experience import Experience, runs_of
 from .learning.margin import Margin
 from .learning.slowdown import Slowdown
 from .policy.deadline import checked_deadline, longest_wait_ns
 from .policy.failures import FailureBook
+from .policy.item_form import ItemForm
 from .policy.loaded_models import LoadedModel, LoadedModels
 from .policy.plan import Course, Plan, Plans, reason_of
 from .policy.states import State, reachable
@@ -56,9 +55,6 @@ new_tuple = tuple.__new__
 
 ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
-
-FLAT = ItemKind(1, is_complex=False)
-"""The kind of most items: sequences of numbers."""
 
 ACCOUNTS = ("trace", "causes", "_learns", "_failures", "_items", "n_oversized", "_progress", "_runs")
 """The attributes that an answer changes, and a rehearsal must not."""
@@ -253,9 +249,7 @@ class Predictor:
         self._failures = self._new_book()
         self.causes = Causes()
         self._last: Any = None
-        self._kind, self._ndim = bundle.space.item_kind, getattr(bundle.space.item_kind, "ndim", -1)
-        self._class: type[Any] = NoneType  # that of the last array, with its type of numbers
-        self._type, self._types = None, {bundle.references.number_type}
+        self._form = ItemForm(bundle)
         self._unsteady, self._untried = bundle.references.unsteady_in(space)
         self._kept: KeptItems | None = None
         self._rehearsed_ns = -math.inf
@@ -368,10 +362,8 @@ class Predictor:
         those of the build, features are compared with features of that type; there is a warning if they differ.
         """
         with self._turn:
-            if (found := number_type(item)) not in self._types:
-                self._types.add(found)
-                if doubt := self.bundle.type_doubt(self._space, item):
-                    warnings.warn(doubt, stacklevel=2)
+            if self._form.is_first_of_type(item) and (doubt := self.bundle.type_doubt(self._space, item)):
+                warnings.warn(doubt, stacklevel=2)
             plans = {id(plan): plan for plan in (self._plans.hot, self._plans.rehearsed, self._plans.cold)}.values()
             states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
             for move in {move.feature: move for state in states for move in state.ways}.values():
@@ -458,9 +450,9 @@ class Predictor:
             self._progress[0] = 0
         state, course.reason = plan.root, ""
         try:  # here, since to call a function for it takes as long
-            is_new = self._class is not type(item) or item.dtype is not self._type
-            if is_new or item.ndim != self._ndim or not item.size:
-                self._check_form(item)
+            form = self._form
+            if type(item) is not form.kind or item.dtype is not form.dtype or item.ndim != form.ndim or not item.size:
+                form.check(item)
             self.trace.size = size = float(self._size(item))
             course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
         except BaseException as e:
@@ -624,27 +616,6 @@ class Predictor:
         self.trace.size, course.cell, course.reason = math.nan, 0, OTHER_FORM if is_other else "size failed"
         course.failures.append(("form", str(error)) if is_other else ("size", failure))
         return plan.nothing
-
-    def _check_form(self, item: Any) -> None:
-        """Check an item whose numbers are not of the type of the last one's; `ItemError` if it is unlike the build's.
-
-        Features are not compared here for a new type of numbers, since that takes long: it is reported once.
-        """
-        if self._kind is None or (type(item) is list and item and type(item[0]) is float and self._kind == FLAT):
-            return  # the latter as below, in a tenth of the time
-        built = self.bundle.references
-        check_kind(item, self._kind, "The item", "those that the bundle was built with are")
-        if not (found := number_type(item)):
-            return
-        if found == "|b1" and built.number_type not in ("", found):
-            raise ItemError(f"The item must have numbers, as of {built.type_name}. Got {described(item)}.")
-        if found not in self._types and matters(found, built.number_type):
-            report(
-                f"Items of {item.dtype} come, and those of the build were of {built.type_name}: integers wrap where "
-                "floats do not. Give that type, or call warm_up with such an item, which compares the features."
-            )
-        self._types.add(found)
-        self._class, self._type = type(item), item.dtype
 
     def _compute(self, item: Any, state: State, course: Course) -> State:
         """Compute features as long as a better answer is in time; return the state that is reached."""

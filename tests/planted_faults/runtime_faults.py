@@ -356,8 +356,8 @@ RUNTIME_FAULTS = (
     Fault(
         "an item with a second channel is answered like the items before it",
         f"{PACKAGE}/predictor.py",
-        "if is_new or item.ndim != self._ndim or not item.size",
-        "if is_new or not item.size",
+        "or item.ndim != form.ndim or not item.size",
+        "or not item.size",
         tests=("tests/runtime/test_item_forms.py",),
     ),
     Fault(

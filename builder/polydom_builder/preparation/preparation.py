@@ -1,7 +1,7 @@
 """The first steps of every search: the costs of the target device, the features of the items, the trainer."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,6 +79,7 @@ def prepare(
 
     `items`, `labels`, `groups`, `costs`, `sample_weight`, and errors: as in `PolyDomSearch.fit`.
     """
+    labels = [*labels] if isinstance(labels, Iterator) else labels  # they are read again, for the digest of the data
     given = checked_inputs(search, items, labels, groups, sample_weight)
     sure, region = search.settings.answers.is_sure, given.region
     most, mismatches = search.settings.limits.max_features, search.settings.limits.max_mismatches

@@ -54,6 +54,9 @@ class Fallback:
         return self.prior, self.labels[self.prior.run()]
 
 
+UNKNOWN = "the worker"
+
+
 class StageNames:
     """The names of what a worker may be busy with: features, shared steps and models."""
 
@@ -71,14 +74,14 @@ class StageNames:
 
     def name(self, link: Link) -> str:
         """Return the name of what a worker is busy with; "the worker" if it is not known."""
-        if link.model != NO_NUMBER:
-            return name_of_model(link.model)
+        if (model := link.model) != NO_NUMBER:
+            return name_of_model(model)
         stage = self._stage(link)
-        return "the worker" if stage == NO_STAGE else self._names[stage]
+        return UNKNOWN if stage == NO_STAGE else self._names[stage]
 
     def within(self, link: Link) -> str:
         """Return the end of a sentence that says in what something happened; empty if it is not known."""
-        return "" if link.model == NO_NUMBER and self._stage(link) == NO_STAGE else f" in {self.name(link)}"
+        return "" if (name := self.name(link)) == UNKNOWN else f" in {name}"
 
     def _stage(self, link: Link) -> int:
         """Return the stage of a worker; `NO_STAGE` also for a number that a broken one has written there."""

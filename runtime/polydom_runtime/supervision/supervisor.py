@@ -549,9 +549,9 @@ class SupervisedPredictor:
     def _lose(self, link: Link) -> None:
         """Kill a worker, if it lives, and count that as a failure of the model or the features it was busy with."""
         self._link = None
-        if 0 <= link.model < len(self.bundle.models):
-            self._models.ended(link.model, self._items)
-            busy: tuple[str, ...] = (name_of_model(link.model),)
+        if 0 <= (model := link.model) < len(self.bundle.models):  # read once, since the worker may go on
+            self._models.ended(model, self._items)
+            busy: tuple[str, ...] = (name_of_model(model),)
         else:
             busy = self._stages.features(link)
             self._failures.update({name: self._failures.get(name, 0) + 1 for name in busy})

@@ -38,6 +38,15 @@ def test_a_bundle_says_what_it_was_built_from(kind: Any, tmp_path: Path, monkeyp
     assert known.items() <= identity.libraries.items()
 
 
+def test_digest_of_the_data_is_of_labels_that_come_one_by_one() -> None:
+    items, labels = task.items(60)
+    found = made(PolyDomSearch, deadline=400 * US, cv=2, memory=shared_memory(), **FEW[PolyDomSearch])
+
+    found.fit(items, iter(labels), costs=task.costs)  # type: ignore[arg-type]
+
+    assert found.data_sha256_ == data_fingerprint(items, labels)
+
+
 @pytest.mark.parametrize(("name", "value"), [("name", "a\x1b[2J"), ("version", "1" * 201), ("built_by", 3)])
 def test_words_of_a_bundle_are_short_and_printable(name: str, value: Any) -> None:
     with pytest.raises(ExportError, match=f"The {name} of a bundle must be a text of at most 200 printable characters"):

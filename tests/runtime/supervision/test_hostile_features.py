@@ -15,6 +15,7 @@ import pytest
 from polydom_runtime.supervision import keeper
 from polydom_runtime.supervision.shared_block import ALIVE_UNTIL, NO_STAGE
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.worker import Link
 from tests.draws import draws
 from tests.runtime.conftest import write
 from tests.runtime.hostile_space import FAULTS, HANG, LARGEST, LATE_S, OF_NURSERY, SPACE, item, make_bundle
@@ -194,4 +195,22 @@ def test_nonsense_of_a_broken_worker_about_its_work_is_no_answer(
     patient._lose(link)
 
     assert label == 0
+    answer_all(patient)
+
+
+def test_worker_that_goes_on_is_ended_for_the_model_that_it_was_in(
+    patient: SupervisedPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be in another one, or in none, when it is looked at again."""
+    answer_all(patient)
+    link, looks = patient._link, iter([1, 1])
+    assert link is not None
+    monkeypatch.setattr(Link, "model", property(lambda _: next(looks)))
+    before = patient.causes.counts.get("the model 0001.onnx", 0)
+
+    assert patient._stages.within(link) == " in the model 0001.onnx"
+    patient._lose(link)
+
+    monkeypatch.undo()
+    assert patient.causes.counts["the model 0001.onnx"] == before + 1
     answer_all(patient)

@@ -42,7 +42,7 @@ def write_bundle(
                 write_file(new / PROOF_FILE, proof)
             read_bundle(new, None)
             if key is not None:
-                sign_folder(new, key, name=bundle.identity.name or target.name)
+                sign_folder(new, key, folder_name=target.name)
             for written in (new / MODEL_FOLDER, new):
                 sync_folder(written)
             replace_folder(new, target)

@@ -30,6 +30,7 @@ def sign_folder(
     key: SigningKey,
     *,
     name: str | None = None,
+    folder_name: str | None = None,
     expires: date | None = None,
     release: int | None = None,
     devices: Sequence[str] = (),
@@ -37,19 +38,25 @@ def sign_folder(
 ) -> Statement:
     """Sign a sound bundle, and return the statement; an old signature is replaced in one step.
 
-    `name`: a name for the bundle; by default the one that it states, or else that of its folder. `expires`: the last
-    day on which the bundle may be loaded, in UTC. `release`: a number that rises with each release under this name.
-    `devices`: patterns of the devices that it may be installed on; by default all. `now`: the time of the signature, in
-    UTC; by default of the clock.
+    `name`: a name for the bundle; by default the one that it states, or else that of its folder, or `folder_name`: then
+    bundles of other names may follow it. `expires`: the last day on which the bundle may be loaded, in UTC. `release`:
+    a number that rises with each release under this name. `devices`: patterns of the devices that it may be installed
+    on; by default all. `now`: the time of the signature, in UTC; by default of the clock.
     """
     path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
     if expires is not None and expires < now.date():
         raise SignatureError(f"The last day must be {now.date()} or later, in UTC. Got {expires}. Give a later one.")
     bundle = read_bundle(path, None)
-    if name is None:
-        name = bundle.identity.name or path.resolve().name
+    given = name if name is not None else bundle.identity.name or None
+    name = given if given is not None else folder_name or path.resolve().name
     patterns = (devices,) if isinstance(devices, str) else tuple(devices)
-    stated = Statement(checked_name(name), _digests(path), now, expires, checked_release(release), patterns)
+    if not all(patterns):
+        raise SignatureError(
+            "A pattern of devices must not be empty: it fits none. Leave out --device for all devices."
+        )
+    stated = Statement(
+        checked_name(name), _digests(path), now, expires, checked_release(release), patterns, given is not None
+    )
     payload = encode_statement(stated)
     _write(path, Envelope(payload, (key.sign(payload),)))
     return stated

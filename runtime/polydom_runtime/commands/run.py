@@ -68,10 +68,7 @@ def run(arguments: Namespace) -> Outcome:
         if not isinstance(predictor, Predictor):
             stack.callback(predictor.close)
         publisher = None if target is None else stack.enter_context(_publisher(arguments, target, predictor))
-        outcome = _answer_all(arguments, predictor, publisher)
-        if follows(predictor):
-            predictor.leave()  # not where it raises
-        return outcome
+        return _answer_all(arguments, predictor, publisher)
 
 
 def check_together(arguments: Namespace) -> None:

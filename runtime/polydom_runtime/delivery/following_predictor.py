@@ -26,7 +26,7 @@ from polydom_runtime.stages import Trace
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 from .background import Background, Pace
-from .on_trial import OnTrial, begin, note, on_trial, root_of, take_back
+from .on_trial import NOT_KEPT, OnTrial, begin, note, on_trial, root_of, take_back
 from .trial import AnswerCounts, Trial
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ class FollowingPredictor:
         self._trial: Trial | None = None
         self._before: tuple[Single, AnswerCounts] | None = None
         self._root = root_of(folder)
+        self._begun: dict[str, OnTrial] = {}  # the starts that are counted for this process, by release
         self._known = on_trial(self._root).get(predictor.bundle.sha256) if self._root and trial else None
         self._is_loading = self._goes_back = False
         self._lock = Lock()  # of `reloads`
@@ -141,12 +142,15 @@ class FollowingPredictor:
         if not trial:
             self._proved(predictor.bundle.sha256)
 
-    def resume_trial(self, before: Single | None) -> None:
+    def resume_trial(self, before: Single | None, *, counted: bool = True) -> None:
         """Go on with the trial of the first predictor, if its release is on trial; call it before the first item.
 
-        `before`: the one to go back to. Without one, the release proves itself, and is never sent back.
+        `before`: the one to go back to. Without one, the release proves itself, and is never sent back. `counted`:
+        whether this start is counted on the disk.
         """
         if self._known is not None:
+            if counted:
+                self._begun[self.bundle.sha256] = self._known
             self._before = None if before is None else (before, AnswerCounts(*self._known.before))
             self._begin(self.current, self._before or (self.current, AnswerCounts()))
 
@@ -177,7 +181,12 @@ class FollowingPredictor:
 
     def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item, as the current predictor does."""
-        answer = self.current.predict_one(item, arrived_ns=arrived_ns)
+        try:
+            answer = self.current.predict_one(item, arrived_ns=arrived_ns)
+        except Exception as e:
+            if not isinstance(e, PolyDomError):  # as by a lack of memory: it counts as a crash
+                self._begun.pop(self.bundle.sha256, None)
+            raise
         self.record.add(answer)
         return answer
 
@@ -221,15 +230,16 @@ class FollowingPredictor:
         if (expect := getattr(self.current, "expect_slowdown", None)) is not None:
             expect(at_least)
 
-    def leave(self) -> None:
-        """Let the trial go on in the next process: this one came to a good end, so that its start does not count."""
-        if self._trial is not None and self._known is not None and self._root is not None:
-            with suppress(UpdateError):
-                take_back(self._root, self.current.bundle.sha256, self._known, astuple(self.record))
-
     def close(self) -> None:
-        """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process."""
+        """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process.
+
+        This process came to a good end, so that its start does not count: the trial goes on in the next one.
+        """
         self._background.close(CLOSE_S)
+        while self._begun and self._root is not None:
+            digest, begun = self._begun.popitem()
+            goes_on = self._trial is not None and digest == self.bundle.sha256
+            take_back(self._root, digest, begun, astuple(self.record) if goes_on else begun.answers)
         for predictor in (self.current, self._ready and self._ready[0], self._before and self._before[0]):
             _close(predictor)
 
@@ -268,7 +278,8 @@ class FollowingPredictor:
     def _begin(self, new: Single, before: tuple[Single, AnswerCounts]) -> None:
         """Begin the trial of a predictor, or go on with that of an earlier process."""
         self.record = AnswerCounts(*self._known.answers) if self._known is not None else AnswerCounts()
-        self._trial = Trial(new, before, self._trial_items, self.record)
+        items = max(self._trial_items, self.record.items)  # several nodes may have answered more
+        self._trial = Trial(new, before, items, self.record)
 
     def _judge(self, trial: Trial) -> None:
         """End a trial: keep the new predictor, or let the one before take over again."""
@@ -328,19 +339,25 @@ class FollowingPredictor:
         """
         if self._root is None or not self._trial_items:
             return None, self._make(learned)
-        digest, known = begin(self._root, astuple(self._before[1] if self._before is not None else self.record))
+        try:
+            digest, known = begin(self._root, astuple(self._before[1] if self._before is not None else self.record))
+        except UpdateError as e:
+            report(f"{NOT_KEPT}. {e}")
+            known = None
         if known is None:
             return None, self._make(learned)
         if known.failure:
             self._on_sent_back(digest, self.current.bundle.sha256)
             raise UpdateError(f"{digest[:12]}: {known.failure}. Install another bundle, or correct the cause.")
+        self._begun[digest] = known
         try:
             new = self._make(learned)
             if digest != new.bundle.sha256:
                 _close(new)
                 raise UpdateError(f"{digest} was replaced meanwhile. It is looked at again.")
         except Exception:
-            take_back(self._root, digest, known, known.answers)
+            if self._begun.pop(digest, None) is not None:  # it is not closed meanwhile
+                take_back(self._root, digest, known, known.answers)
             raise
         return known, new
 

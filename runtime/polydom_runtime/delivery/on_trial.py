@@ -4,13 +4,16 @@ A release is on trial from its install on, unless it is the first one, until a n
 node, so that a release that ends the process, or lets a watchdog end it, does not become the one to stay.
 """
 
+import fcntl
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from polydom_runtime.exceptions import UpdateError
-from polydom_runtime.files import replace_file
+from polydom_runtime.files import open_kept, replace_file
 
 from .releases import (
     CURRENT,
@@ -27,15 +30,17 @@ from .releases import (
 MOST_STARTS = 3
 """How often a release may be begun with; one whose trial has not ended by then has ended, or hung, the process."""
 
-Counts = tuple[int, int, int]
+NOT_KEPT = "the trial of the new bundle begins anew with each process, since its start cannot be written"
+
+Counts = tuple[int, ...]
 """Answers: all, late ones, and those with failures."""
 
 
 class OnTrial(NamedTuple):
     """What is known of a release on trial, over all processes."""
 
-    starts: int = 0
-    """How many processes began with it and did not come to a good end."""
+    starts: tuple[int, ...] = ()
+    """How many processes began with it and did not come to a good end, or still run; by `place`."""
     answers: Counts = (0, 0, 0)
     """Those of processes that came to a good end."""
     before: Counts = (0, 0, 0)
@@ -44,7 +49,7 @@ class OnTrial(NamedTuple):
     @property
     def failure(self) -> str:
         """Why the trial has failed before it ended; empty if it has not."""
-        if self.starts <= MOST_STARTS:
+        if max(self.starts, default=0) <= MOST_STARTS:
             return ""
         return f"{MOST_STARTS} processes began with it, and each one crashed, was killed or lost its power in the trial"
 
@@ -59,8 +64,8 @@ def on_trial(root: Path) -> dict[str, OnTrial]:
     for digest, *words in lines:
         numbers = [int(word) for word in words if word.isdecimal() and len(word) < 16]
         if is_digest(digest):
-            starts, *counts = numbers if len(numbers) == len(words) == 7 else [0] * 7
-            found[digest] = OnTrial(starts, (counts[0], counts[1], counts[2]), (counts[3], counts[4], counts[5]))
+            counts = tuple(numbers) if len(numbers) == len(words) >= 6 else (0,) * 6
+            found[digest] = OnTrial(counts[6:], counts[:3], counts[3:6])
     return found
 
 
@@ -71,7 +76,7 @@ def put_on_trial(root: Path, digest: str, state: OnTrial | None = NEW) -> None:
     """Write what is known of a release; None takes it off the list. The caller has the lock."""
     known: Mapping[str, OnTrial | None] = {**on_trial(root), digest: state}
     lines = (
-        " ".join(map(str, (name, found.starts, *found.answers, *found.before)))
+        " ".join(map(str, (name, *found.answers, *found.before, *found.starts)))
         for name, found in known.items()
         if found is not None and (name == digest or release_path(root, name).exists())
     )
@@ -103,15 +108,56 @@ def begin(root: Path, before: Counts = (0, 0, 0)) -> tuple[str, OnTrial | None]:
         digest = current_release(root).digest
         known = on_trial(root).get(digest)
         if known is not None:
-            known = known._replace(starts=known.starts + 1, before=max(known.before, before))
+            known = known._replace(starts=_counted(known.starts, place(root), 1), before=max(known.before, before))
             if not known.failure:
                 put_on_trial(root, digest, known)
         return digest, known
 
 
 def take_back(root: Path, digest: str, begun: OnTrial, answers: Counts) -> None:
-    """Take back that a start was counted, since it came to a good end, and keep the answers so far."""
-    note(root, digest, begun._replace(starts=max(begun.starts - 1, 0), answers=answers))
+    """Take back, if possible, that a start was counted, since it came to a good end, and keep the answers so far."""
+    with suppress(UpdateError):
+        if digest in on_trial(root):
+            with locked(root, wait=True):
+                if (now := on_trial(root).get(digest)) is not None:  # other nodes may have changed it since
+                    total = tuple(a + b - c for a, b, c in zip(now.answers, answers, begun.answers, strict=True))
+                    starts = _counted(now.starts, place(root), -1)
+                    put_on_trial(root, digest, now._replace(starts=starts, answers=total))
+
+
+def _counted(starts: tuple[int, ...], number: int, more: int) -> tuple[int, ...]:
+    padded = (*starts, *(0,) * (number + 1 - len(starts)))
+    return *padded[:number], max(padded[number] + more, 0), *padded[number + 1 :]
+
+
+_held: list[int] = []
+
+
+def _let_go() -> None:
+    while _held:
+        os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)  # what a feature forks may outlive the node
+
+
+@cache
+def place(root: Path) -> int:
+    """Return the lowest number that no other living process has in this folder; this one keeps it until it ends.
+
+    Each node of several counts its own starts: nodes that run side by side are no crashes, and one power cut for all of
+    them is one for each. The caller has the lock.
+    """
+    number = 0
+    while True:
+        descriptor = open_kept(root / f"node.{number}", os.O_RDONLY | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _held.append(descriptor)
+            return number
+        except BlockingIOError:
+            number += 1
+            os.close(descriptor)
 
 
 def note(root: Path, digest: str, state: OnTrial | None) -> None:

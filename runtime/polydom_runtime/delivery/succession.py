@@ -29,13 +29,14 @@ def stated_in(folder: Path) -> Statement | None:
 def check_succession(new: Statement | None, old: Statement | None, *, same_bundle: bool) -> None:
     """Check that a bundle may follow the current one: `UpdateError` if it is older, or another one.
 
-    Release numbers tell which one is older; without any, the times of the signatures. `same_bundle`: whether only the
+    Release numbers tell which one is older; without any, the times of the signatures. Names count if that of the
+    current one was given: the name of a folder mostly has a version. `same_bundle`: whether only the
     signature is another one; its number need not rise then.
     """
     if old is None or (new is None and (old.release is None or same_bundle)):
         return
     number = new.release if new is not None else None
-    if new is not None and new.name != old.name:
+    if new is not None and old.named and new.name != old.name:
         must, got, remedy = f"be signed under the name of the current one, {old.name}", new.name, "--name"
     elif old.release is not None and (number is None or number + same_bundle <= old.release):
         must, got = f"have a release number above {old.release}, that of the current one", str(number or "none")

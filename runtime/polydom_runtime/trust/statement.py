@@ -49,6 +49,8 @@ class Statement:
     """A number that rises with each release under this name; None if the signer gives none."""
     devices: tuple[str, ...] = ()
     """Patterns of the devices that the bundle may be installed on; all if there are none."""
+    named: bool = True
+    """Whether somebody gave the name; if not, it is that of the folder, and other bundles may follow this one."""
 
 
 def encode_statement(statement: Statement) -> bytes:
@@ -61,6 +63,8 @@ def encode_statement(statement: Statement) -> bytes:
         annotations["release"] = statement.release
     if statement.devices:
         annotations["devices"] = statement.devices
+    if not statement.named:
+        annotations["named"] = False
     whole = hashlib.sha256(b"".join(digest.sha256 for _, digest in files)).hexdigest()
     document = {
         "_type": STATEMENT,
@@ -91,6 +95,7 @@ def decode_statement(payload: bytes) -> Statement:
             expires=None if expires is None else date.fromisoformat(expires),
             release=checked_release(annotations.get("release")),
             devices=tuple(map(_pattern, annotations.get("devices", ()))),
+            named="named" not in annotations,
         )
         sound = encode_statement(statement) == payload
     except SignatureError:

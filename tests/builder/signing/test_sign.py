@@ -127,6 +127,20 @@ def test_number_and_devices_of_a_release_are_signed(small: Path, key: Path, caps
 
     assert ((stated := stated_in(small)) and (stated.release, stated.devices)) == (7, ("a*", "b"))
     assert sign_folder(small, SigningKey.from_file(key), devices="one").devices == ("one",)
+    with pytest.raises(SignatureError, match="must not be empty"):
+        sign_folder(small, SigningKey.from_file(key), devices="")
+
+
+def test_name_of_the_folder_is_not_one_that_was_given(small: Path, key: Path) -> None:
+    """Otherwise v2.bundle could not follow v1.bundle."""
+    one = sign_folder(small, SigningKey.from_file(key))
+    other = sign_folder(small, SigningKey.from_file(key), folder_name="task.bundle")
+    given = sign_folder(small, SigningKey.from_file(key), name=small.name)
+
+    assert [(small.name, False), ("task.bundle", False), (small.name, True)] == [
+        (stated.name, stated.named) for stated in (one, other, given)
+    ]
+    assert stated_in(small) == given
 
 
 @pytest.mark.parametrize("number", [0, -1, 1 << 53, True, 1.5])

@@ -59,7 +59,7 @@ def tried(folder: Path, crash_after: int) -> tuple[bool, int]:
     while crashed(root, crash_after) and crashes < MOST_STARTS + 2:
         crashes += 1
         assert current_in(root) == new
-        assert new not in on_trial(root) or on_trial(root)[new].starts == crashes <= MOST_STARTS
+        assert new not in on_trial(root) or (on_trial(root)[new].starts == (crashes,) and crashes <= MOST_STARTS)
     assert current_in(root) == old or new not in on_trial(root)
     return current_in(root) == new, crashes
 

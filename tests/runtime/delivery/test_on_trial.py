@@ -1,8 +1,15 @@
 """Releases that have not proved themselves: what is kept of them, and how a node begins with them."""
 
+import errno
 import json
 import math
+import os
 import random
+import signal
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +20,22 @@ from polydom_runtime import write_packed
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands import run
+from polydom_runtime.commands.following import following as following_command
+from polydom_runtime.commands.options import add_options
 from polydom_runtime.delivery.background import Pace
 from polydom_runtime.delivery.following_predictor import FollowingPredictor
 from polydom_runtime.delivery.install import install
-from polydom_runtime.delivery.on_trial import MOST_STARTS, OnTrial, begin, note, on_trial, proved_before
+from polydom_runtime.delivery.on_trial import (
+    MOST_STARTS,
+    NOT_KEPT,
+    OnTrial,
+    begin,
+    note,
+    on_trial,
+    place,
+    proved_before,
+)
 from polydom_runtime.delivery.rollback import roll_back
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.predictor import Predictor, Seams
@@ -55,7 +74,7 @@ def test_release_that_failed_begins_anew_when_it_is_wanted_again(root: Path, bun
         kept = on_trial(root)
         want()
 
-        assert {bundles[1].sha256: NEW._replace(starts=1)} == kept
+        assert {bundles[1].sha256: NEW._replace(starts=(1,))} == kept
         assert {bundles[1].sha256: NEW} == on_trial(root)
 
 
@@ -71,9 +90,9 @@ def test_starts_are_counted_until_there_are_too_many(root: Path, bundles: list[B
     begun = [begin(root, (n, 0, 0)) for n in (5, 9, 1, 0)]
 
     assert {bundles[1].sha256} == {digest for digest, _ in begun}
-    assert [(n + 1, (max(5, n and 9), 0, 0)) for n in range(4)] == [(k.starts, k.before) for _, k in begun if k]
+    assert [((n + 1,), (max(5, n and 9), 0, 0)) for n in range(4)] == [(k.starts, k.before) for _, k in begun if k]
     assert [known.failure[:4] for _, known in begun if known] == ["", "", "", "3 pr"]
-    assert on_trial(root)[bundles[1].sha256].starts == MOST_STARTS
+    assert on_trial(root)[bundles[1].sha256].starts == (MOST_STARTS,)
 
 
 @pytest.mark.parametrize("rest", ["", "x", "1 2", "1 2 3 4 5 6 -7", "1 2 3 4 5 6 " + "9" * 5000])
@@ -94,7 +113,7 @@ def test_power_cut_takes_no_counted_start_back(
         begin(root)
     for seed in range(9):
         left = disk.after_power_cut(tmp_path / f"left {seed}", random.Random(seed)) / "root"
-        assert [known.starts for known in on_trial(left).values()] == [1]
+        assert [known.starts for known in on_trial(left).values()] == [(1,)]
     disk.close()
 
 
@@ -104,6 +123,163 @@ def test_start_that_cannot_be_counted_is_an_error(root: Path) -> None:
 
     with pytest.raises(UpdateError):
         begin(root)
+
+
+def test_nodes_that_run_side_by_side_are_no_crashes(root: Path) -> None:
+    """An honest release was rolled back, since the fourth node that began with it counted the others as crashes."""
+    for _ in range(MOST_STARTS + 2):
+        place.cache_clear()  # as in another process, while this one goes on
+        known = begin(root)[1]
+        assert known is not None
+        assert known.failure == ""
+
+    assert [known.starts for known in on_trial(root).values()] == [(1,) * (MOST_STARTS + 2)]
+
+
+NODE = "import sys; from pathlib import Path; from polydom_runtime.delivery.on_trial import begin; " + (
+    "print(begin(Path(sys.argv[1]))[1].failure, flush=True); sys.stdin.read()"
+)
+
+
+def test_one_power_cut_for_several_nodes_is_one_for_each(root: Path) -> None:
+    """Real processes, which are killed together."""
+    said = []
+    for _ in range(MOST_STARTS + 1):
+        nodes = []
+        for _ in range(2):
+            words = [sys.executable, "-c", NODE, str(root)]
+            node = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert node.stdout is not None
+            said.append(node.stdout.readline()[:4].strip())
+            nodes.append(node)
+        for node in nodes:
+            node.kill()
+        for node in nodes:
+            node.communicate()
+
+    assert said == [""] * 2 * MOST_STARTS + ["3 pr"] * 2
+
+
+def test_node_takes_back_only_its_own_start(root: Path, bundles: list[Bundle], world: World) -> None:
+    place.cache_clear()
+    begin(root)  # a node that goes on meanwhile, or crashes later
+    place.cache_clear()
+    begin(root)
+    node = answered(following(root, world, before=bundles[0].sha256), 4)
+    note(root, bundles[1].sha256, on_trial(root)[bundles[1].sha256]._replace(answers=(3, 0, 0)))  # of a third one
+    node.close()
+
+    assert {bundles[1].sha256: OnTrial((1, 0), (7, 0, 0))} == on_trial(root)
+
+
+def test_answers_of_several_nodes_are_judged_by_their_number(root: Path, bundles: list[Bundle], world: World) -> None:
+    """Four late ones of 3,000 are no sign of anything; of 20 they are too many."""
+    new = bundles[1].sha256
+    note(root, new, NEW._replace(answers=(3000, 4, 0)))
+    begin(root)
+    node = answered(following(root, world, before=bundles[0].sha256), 1)
+    node.close()
+
+    assert (new, {}) == (node.bundle.sha256, on_trial(root))
+
+
+@pytest.mark.parametrize("parent_ends", [True, False])
+def test_forked_process_does_not_keep_the_place_of_its_node(root: Path, parent_ends: bool) -> None:
+    """One that outlives each crash would be taken for the node, and each next start for the first one."""
+    code = "import os, sys, time; from pathlib import Path; from polydom_runtime.delivery.on_trial import begin; " + (
+        "begin(Path(sys.argv[1])); child = os.fork() or time.sleep(600); print(child, flush=True); sys.stdin.read()"
+    )
+    words = [sys.executable, "-c", code, str(root)]
+    node = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert node.stdout is not None
+    child = int(node.stdout.readline())
+    if parent_ends:
+        node.kill()
+        node.wait()
+    begin(root)
+    os.kill(child, signal.SIGKILL)
+    node.kill()
+    node.communicate()
+
+    assert [(2,) if parent_ends else (1, 1)] == [known.starts for known in on_trial(root).values()]
+
+
+def test_start_that_was_counted_before_the_takeover_is_taken_back(
+    tmp_path: Path, bundles: list[Bundle], world: World
+) -> None:
+    """The process ended well while the new release was only loaded."""
+    root = installed(tmp_path / "root", bundles[0])
+    node = following(root, world)
+    install(bundles[1], root)
+    node.look()
+    settle(node)
+    loaded = on_trial(root)[bundles[1].sha256].starts
+    node.close()
+
+    assert (loaded, on_trial(root)[bundles[1].sha256].starts) == ((1,), (0,))
+
+
+@pytest.mark.parametrize(("error", "starts"), [(MemoryError(), 1), (UpdateError("wrong call"), 0)])
+def test_exception_of_the_predictor_itself_counts_as_a_crash(
+    root: Path, world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, starts: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    begin(root)
+    node = following(root, world)
+    monkeypatch.setattr(node.current, "predict_one", fail)
+    with pytest.raises(type(error)):
+        answered(node, 1)
+    node.close()
+
+    assert [(starts,)] == [known.starts for known in on_trial(root).values()]
+
+
+def _no_lock(root: Path, _: pytest.MonkeyPatch) -> None:
+    (root / "lock").unlink()
+    (root / "lock").mkdir()
+
+
+def _no_place(root: Path, _: pytest.MonkeyPatch) -> None:
+    (root / "node.0").mkdir()
+
+
+def _full_disk(_: Path, patch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    patch.setattr("polydom_runtime.delivery.on_trial.replace_file", full)
+
+
+UNWRITABLE = pytest.mark.parametrize("forbid", [_no_lock, _no_place, _full_disk])
+"""Rights would not keep the superuser from writing."""
+
+Forbid = Callable[[Path, pytest.MonkeyPatch], None]
+
+
+@UNWRITABLE
+def test_where_nothing_can_be_written_a_new_release_has_its_trial_in_memory(
+    tmp_path: Path,
+    bundles: list[Bundle],
+    world: World,
+    forbid: Forbid,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    root = installed(tmp_path / "root", bundles[0])
+    node = answered(following(root, world), 7)
+    install(bundles[1], root)
+    forbid(root, monkeypatch)
+    taken_over(node, world)
+    taken = node.bundle.sha256
+    world.results["mean"] = ValueError("no sound")
+    answered(node, 9)
+
+    assert bundles[1].sha256 == taken
+    assert (bundles[0].sha256, 1, 0, 1) == (node.bundle.sha256, *node.reloads[:3])
+    assert caplog.text.count(NOT_KEPT) == 1
+    node.close()
 
 
 def following(root: Path, world: World, **options: Any) -> FollowingPredictor:
@@ -147,7 +323,7 @@ def test_start_counts_from_the_takeover_on_until_the_release_has_proved_itself(
     answered(node, 1)
 
     assert node.bundle.sha256 == new
-    assert [{new: OnTrial(1, before=(7, 0, 0))}] * 2 == states
+    assert [{new: OnTrial((1,), before=(7, 0, 0))}] * 2 == states
     assert on_trial(root) == {}
     node.close()
 
@@ -159,11 +335,10 @@ def test_trial_goes_on_in_the_next_process(root: Path, bundles: list[Bundle], wo
     for _ in range(5):
         begin(root, (3, 0, 0))
         node = answered(following(root, world, before=old if before else None), 4)
-        node.leave()
         node.close()
         states.append(on_trial(root))
 
-    assert [{new: OnTrial(0, (4 * n, 0, 0), (3, 0, 0))} for n in (1, 2, 3, 4)] + [{}] == states
+    assert [{new: OnTrial((0,), (4 * n, 0, 0), (3, 0, 0))} for n in (1, 2, 3, 4)] + [{}] == states
 
 
 def test_first_release_goes_back_in_its_trial(root: Path, bundles: list[Bundle], world: World) -> None:
@@ -204,7 +379,7 @@ def test_release_that_is_refused_has_not_ended_a_process(tmp_path: Path, bundles
     taken_over(node, world)
 
     assert node.reloads[:3] == (0, 1, 0)
-    assert {bundles[1].sha256: NEW} == on_trial(root)
+    assert {bundles[1].sha256: NEW._replace(starts=(0,))} == on_trial(root)
     node.close()
 
 
@@ -242,7 +417,7 @@ def test_short_runs_add_up_to_a_trial(command: list[str], tmp_path: Path, capsys
         assert labels(capsys.readouterr().out) <= {"good", "bad"}
         counts.append([(known.starts, known.answers[0]) for known in on_trial(tmp_path / "root").values()])
 
-    assert counts == [[(0, 10)], [(0, 20)], [(0, 30)], [(0, 40)], []]
+    assert counts == [[((0,), 10)], [((0,), 20)], [((0,), 30)], [((0,), 40)], []]
 
 
 def test_start_after_too_many_crashes_rolls_back(
@@ -269,7 +444,7 @@ def test_release_that_cannot_be_used_at_the_start_is_passed_over(
     out, err = capsys.readouterr()
     assert labels(out) <= {"no", "yes"}
     assert "the release before the current one. " in err
-    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [0]
+    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [(0,)]
 
 
 def test_release_without_one_that_can_answer_instead_of_it_answers(
@@ -282,7 +457,7 @@ def test_release_without_one_that_can_answer_instead_of_it_answers(
     out, err = capsys.readouterr()
     assert labels(out) <= {"good", "bad"}
     assert "is on trial, and the one before cannot be used instead" in err
-    assert [known.starts for known in on_trial(root).values()] == [0]
+    assert [known.starts for known in on_trial(root).values()] == [()]
 
 
 @pytest.mark.parametrize(("crash_after", "stays"), [(5, False), (140, True)])
@@ -291,3 +466,59 @@ def test_release_that_crashes_is_gone_after_some_starts_unless_it_proved_itself(
 ) -> None:
     """Real processes. It crashed at each start for ever."""
     assert (stays, 5 if stays else MOST_STARTS) == tried(tmp_path, crash_after)
+
+
+@UNWRITABLE
+def test_where_nothing_can_be_written_the_current_release_answers_after_a_restart(
+    command: list[str],
+    tmp_path: Path,
+    forbid: Forbid,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The old one answered, although the new one was current."""
+    forbid(tmp_path / "root", monkeypatch)
+
+    assert main([*command, "--deadline", "1s"]) == 0
+    out, err = capsys.readouterr()
+    assert labels(out) <= {"good", "bad"}
+    assert err.count(NOT_KEPT) == 1
+    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [()]
+
+
+@pytest.mark.parametrize("wrong", [("--items", "no_such_module:items"), ("--record", "/dev/null/x")], ids=" ".join)
+def test_process_that_ends_with_an_error_has_not_crashed(
+    command: list[str], tmp_path: Path, wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--deadline", "1s", *wrong]) == 2
+    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [(0,)]
+
+
+def test_process_whose_reader_leaves_has_not_crashed(command: list[str], tmp_path: Path) -> None:
+    """As ``| head -1`` does."""
+    read, write = os.pipe()
+    os.close(read)
+    subprocess.run([sys.executable, "-m", "polydom_runtime", *command, "--deadline", "1s"], stdout=write, check=False)
+    os.close(write)
+
+    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [(0,)]
+
+
+def test_process_that_is_interrupted_while_it_loads_the_release_has_not_crashed(
+    command: list[str], tmp_path: Path
+) -> None:
+    parser = ArgumentParser()
+    add_options(parser, run.OPTIONS)
+    starts = list[Any]()
+
+    def make(arguments: Namespace) -> Predictor:
+        if Path(arguments.bundle).name == "current":
+            starts.extend(known.starts for known in on_trial(tmp_path / "root").values())
+            raise KeyboardInterrupt
+        return run._predictor(arguments)
+
+    with pytest.raises(KeyboardInterrupt):
+        following_command(parser.parse_args(command[1:]), make)
+
+    assert starts == [(1,)]
+    assert [known.starts for known in on_trial(tmp_path / "root").values()] == [(0,)]

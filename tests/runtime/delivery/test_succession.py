@@ -47,6 +47,8 @@ REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "no number": ({"release": 7}, {}, "above 7, .* Got none"),
     "another name": ({"release": 7}, {"release": 8, "name": "b"}, "the current one, vibration-7. Got b"),
     "another name without numbers": ({}, {"name": "b"}, "the current one, vibration-7. Got b"),
+    "the name of a folder": ({}, {"name": "b", "named": False}, "the current one, vibration-7. Got b"),
+    "older, with the name of a folder": ({"name": "v2", "named": False, "release": 2}, {"release": 1}, "above 2"),
     "another name of the first number": ({}, {"name": "b", "release": 1}, "the current one, vibration-7. Got b"),
 }
 
@@ -68,7 +70,13 @@ def test_older_or_other_bundle_is_refused_unless_it_is_wanted(
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [({"release": 7}, {"release": 8, "signed_at": SIGNED_AT - timedelta(1)}), ({}, {"release": 1}), ({}, {})],
+    [
+        ({"release": 7}, {"release": 8, "signed_at": SIGNED_AT - timedelta(1)}),
+        ({}, {"release": 1}),
+        ({}, {}),
+        ({"name": "v1.bundle", "named": False}, {"name": "v2.bundle", "named": False}),
+        ({"name": "v1.bundle", "named": False, "release": 1}, {"release": 2}),  # it was given a name at last
+    ],
 )
 def test_newer_bundle_of_the_same_name_follows(
     old: dict[str, Any], new: dict[str, Any], tmp_path: Path, load: Load

@@ -95,7 +95,8 @@ class BundleSearch(HostAnswers):
         self._check()
         self._publish(prepare(self, items, labels, groups, costs, sample_weight))
         self._find()
-        self.prior_ = self.trainer_.prior, self.expanded_[0]
+        trainer = self.trainer_
+        self.prior_ = trainer.prior, self.expanded_[0] if trainer.chosen is None else trainer.chosen_score
         if max(self.expanded_.values()) <= self.expanded_[0]:
             warnings.warn(
                 f"No feature set scores more than the answer without features ({self.expanded_[0]:.3g}): the bundle "

@@ -94,4 +94,4 @@ def _differing(space: FeatureSpace, differs: NDArray[np.bool_]) -> list[tuple[st
 
 
 def _largest(item: NDArray[Any]) -> float:
-    return float(np.abs(item.astype(np.float64)).max(initial=0.0))
+    return max(float(item.max()), -float(item.min())) if item.size else 0.0

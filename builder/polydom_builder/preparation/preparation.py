@@ -16,7 +16,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.conversion import converted_models
-from polydom_builder.training.copies import warn_of_copies
+from polydom_builder.training.copies import telling_digests, warn_of_copies
 from polydom_builder.training.families import Family, named
 from polydom_builder.training.fingerprints import data_fingerprint
 from polydom_builder.training.onnx import OnnxVersions
@@ -30,7 +30,7 @@ from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace, ItemKind
-from polydom_runtime.items.digests import item_digest, kept_digests
+from polydom_runtime.items.digests import kept_digests
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short_for
 
@@ -91,8 +91,8 @@ def prepare(
             given.space, given.items, given.targets, n_jobs=search.n_jobs, memory=given.memory, progress=bar.update
         )
     trainers, tried = given.trainers(table), OnnxVersions()
-    digests = [*map(item_digest, given.items)]
-    warn_of_copies(digests, table.rows, next(iter(trainers.values())).splits)
+    digests = telling_digests(given.items)
+    warn_of_copies(digests, table.rows, given.targets, next(iter(trainers.values())).splits)
     if known is None:
         trainers = tried_out(trainers, tried, mismatches, sure, most)
     target, samples = known or _target(search, given, costs)
@@ -239,5 +239,5 @@ def references_of(
     for row, item in chosen.items():
         again = np.abs(space.extract_all(restored(item)) - row)
         limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # it depends on more than the numbers of the item
-    found = tuple(chosen.values()), tuple(chosen), tuple(limits.tolist()) if chosen else ()
+    found = tuple(chosen.values()), tuple(chosen), tuple(limits.tolist())
     return References(*found, number_type=common_type(items), unsteady=unsteady)

@@ -67,7 +67,7 @@ class Trainer:
     errors: ErrorCosts | None = None
     """If given, models answer with the label of least expected cost."""
     chosen: int | float | None = None
-    """The answer without features, as the user chose it; see `chosen_prior`."""
+    """The answer without features, as the user chose it; see `chosen_prior`. Sets are compared with the best one."""
     sharpness: float = 1.0
     """The power of the probabilities with which costs of errors are expected; see `sharpness_of`."""
     routed: bool = field(default_factory=routes_metadata)
@@ -99,7 +99,6 @@ class Trainer:
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
         more = [] if self.groups is None else [list(self.groups)]
-        more += [] if self.chosen is None else [["prior", self.chosen]]
         return str(content_hash((*given, code, self.errors, self.sharpness, *more, *["routed"][: self.routed])))
 
     @cached_property
@@ -119,16 +118,17 @@ class Trainer:
         if self.chosen is not None:
             return self.chosen
         if len(self.table.classes):
-            return self._constant(self.table.targets, self.weights)
+            return self._best(self.table.targets, self.weights)
         return float(np.average(self.table.targets, weights=self.weights))
 
-    def _constant(self, targets: NDArray[np.int64], weights: Weights) -> int:
-        """Return the number of the best answer to all of some items, or that chosen.
+    @property
+    def chosen_score(self) -> float:
+        """The held-out score of the answer without features that was chosen."""
+        shown = self._as_scored(self.fitted(0))
+        return self.mean(self.name_of(()), [self._score_on(shown, (), test) for _, test in self.splits])
 
-        Where no cost tells what it is worth to abstain, the best answer is scored in its place.
-        """
-        if self.chosen is not None and (self.chosen < len(self.table.classes) or (self.errors and self.errors.abstain)):
-            return int(self.chosen)
+    def _best(self, targets: NDArray[np.int64], weights: Weights) -> int:
+        """Return the number of the best answer to all of some items."""
         counts = np.bincount(targets, weights, len(self.table.classes))
         return int(counts.argmax() if self.errors is None else (counts @ decision_costs(self.errors)).argmin())
 
@@ -177,7 +177,10 @@ class Trainer:
         return np.array([found.parts for found in self.scored(masks)])
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
-        """Return the estimator fitted on some features and on some or all items; else the prior of these."""
+        """Return the estimator fitted on some features and on some or all items; else the prior of these.
+
+        The prior of all items is that chosen.
+        """
         targets = self.seen if train is None else self.seen[train]
         if not order:
             return self._prior(targets, train)
@@ -191,16 +194,21 @@ class Trainer:
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
 
     def _prior(self, targets: NDArray[Any], train: NDArray[np.intp] | None) -> Any:
-        """Return the best constant answer to some or all items as a fitted estimator."""
+        """Return the best constant answer to some items, or that chosen to all, as a fitted estimator.
+
+        Where no cost tells what it is worth to abstain, the best answer stands in its place.
+        """
         weights, prior = self._weights(train), DummyRegressor()
-        if self.chosen is not None:
-            prior.set_params(strategy="constant", constant=self.chosen)
-        if len(self.table.classes):
+        chosen = self.chosen if train is None else None
+        if not len(self.table.classes) and chosen is not None:
+            prior.set_params(strategy="constant", constant=chosen)
+        if n_classes := len(self.table.classes):
             numbers = self.table.targets if train is None else self.table.targets[train]
-            best = self._constant(numbers, weights.get(NAME))
-            if best == len(self.seen_classes):
+            if chosen is None or (chosen == n_classes and not (self.errors and self.errors.abstain)):
+                chosen = self._best(numbers, weights.get(NAME))
+            if chosen == n_classes:
                 return always_abstains(self.table.classes, targets, weights.get(NAME))
-            prior = DummyClassifier(strategy="constant", constant=self.seen_classes[best])
+            prior = DummyClassifier(strategy="constant", constant=self.seen_classes[int(chosen)])
         return prior.fit(np.zeros((len(targets), 1)), targets, **weights)
 
     def fitted(self, mask: int) -> Any:
@@ -265,9 +273,10 @@ class Trainer:
     def _shown(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> Any:
         """Return the model of a fold as scorers see it."""
         model = self.fit(order, self.splits[fold][0])
-        shown = model if convert is None else convert(model)
-        own = self.by_number or convert is not None or not len(self.table.classes)
-        return self.presented(shown) if own else shown
+        return self._as_scored(model) if convert is None else self.presented(convert(model))
+
+    def _as_scored(self, model: Any) -> Any:
+        return self.presented(model) if self.by_number or not len(self.table.classes) else model
 
     def _score_on(self, shown: Any, order: Sequence[int], items: NDArray[np.intp]) -> float:
         rows = items if isinstance(shown, Remembered) else self.table.rows_of(order, items)

@@ -58,11 +58,16 @@ def _check_item(item: object, before: list[np.ndarray[Any, Any]]) -> None:
             f"The items must be numpy arrays of numbers, without a mask. Got {got} as item {len(before)}. Make each "
             "one an array (np.asarray); fill what is masked."
         )
-    if before and (item.dtype, item.ndim) != (before[0].dtype, before[0].ndim):
+    if before and (_type(item), item.ndim) != (_type(before[0]), before[0].ndim):
         one, other = (f"{x.dtype} of {x.ndim} dimension{'s' * (x.ndim != 1)}" for x in (before[0], item))
         raise ItemError(
             f"The items must be arrays of one type. Item 0 is {one}, item {len(before)} is {other}. Convert all to one."
         )
+
+
+def _type(item: np.ndarray[Any, Any]) -> object:
+    """Return what must be the same in all items: of texts not the length, and in no type the order of the bytes."""
+    return item.dtype.kind if item.dtype.kind in "US" else item.dtype.newbyteorder("=")
 
 
 def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:

@@ -98,7 +98,8 @@ class LabelledItems(Iterator[tuple[Any, Any]]):
 
     def __next__(self) -> tuple[Any, Any]:
         item = next(self._produced)
-        return item if isinstance(item, tuple) and len(item) == 2 else (item, UNLABELLED)
+        item, label = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+        return item, UNLABELLED if label is None else label
 
     def close(self) -> None:
         """Close the source, if it can be closed: a generator then runs its ``finally``."""
@@ -138,7 +139,9 @@ def readable(source: str) -> list[Any]:
 
 def kept(item: Any) -> Any:
     """Return an item to be kept while others come: of what its source may fill again, a copy."""
-    return item.copy() if isinstance(item, np.ndarray | list | bytearray) else item
+    if type(item) in (tuple, dict):
+        return tuple(map(kept, item)) if type(item) is tuple else {name: kept(item[name]) for name in item}
+    return item.copy() if isinstance(item, np.ndarray | list | bytearray | dict) else item
 
 
 def samples(source: str) -> list[Sample]:

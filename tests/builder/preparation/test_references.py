@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polydom_builder.preparation.doubts import _largest as largest_of
 from polydom_runtime import BundleMismatchError, CostFunction, Feature, FeatureSpace, Predictor, load_bundle
 from polydom_runtime.exceptions import ItemError
 from tests.builder import task
@@ -160,3 +161,17 @@ def test_feature_that_gives_other_numbers_for_floats_is_named_with_both(wraps: A
     Predictor.load(tmp_path / "b.bundle", space).warm_up(items[0])
     with pytest.raises(ItemError, match="'wraps'"):  # also if this item does not wrap
         bundle.check_type(space, np.zeros(300))
+
+
+@pytest.mark.parametrize(
+    ("item", "largest"),
+    [
+        (np.array([-128, 3], dtype=np.int8), 128.0),
+        (np.array([[200, 3]], dtype=np.uint8), 200.0),
+        (np.array([False, True]), 1.0),
+        (np.zeros(0, dtype=np.int16), 0.0),
+    ],
+)
+def test_largest_numbers_of_all_types_are_found(item: Any, largest: float) -> None:
+    """The smallest int8 has no counterpart in int8."""
+    assert largest_of(item) == largest

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
@@ -13,7 +14,7 @@ from polydom_builder.training.chosen_prior import chosen_prior
 from polydom_builder.training.labels import targets_of
 from polydom_runtime import ManualClock, Predictor, Seams
 from tests.builder import task
-from tests.builder.searches import FEW, made
+from tests.builder.searches import FEW, LOGISTIC, made
 from tests.builder.shared_memory import shared_memory
 
 ITEMS, SIGNALS = task.items(120)
@@ -63,6 +64,31 @@ def test_other_answers_are_the_same(tmp_path: Path) -> None:
 
     assert answers[1:] == answers[:-1]
     assert None not in {label for label, *_ in answers[1]}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind"), [(LOGISTIC, PolyDomSearch), (LOGISTIC, GreedySearch), (Ridge(), GreedySearch)]
+)
+def test_sets_are_compared_with_the_best_answer_without_features(estimator: Any, kind: Any) -> None:
+    """A bad answer that was chosen makes no set better, and no set worse."""
+    is_regressor = isinstance(estimator, Ridge)
+    labels: list[Any] = [float(len(item)) for item in ITEMS] if is_regressor else LABELS
+    scoring = "neg_mean_absolute_error" if is_regressor else "accuracy"
+    given = {"estimator": estimator, "scoring": scoring, "confidence": False, "memory": None}
+    best, chosen = (fitted(prior, kind, labels, **given) for prior in ("label", 1e6 if is_regressor else "loud"))
+
+    assert chosen.expanded_ == best.expanded_
+    assert chosen.scores_ == best.scores_
+    assert best.prior_[1] == best.expanded_[0]
+    assert chosen.prior_[1] == pytest.approx(np.mean(labels) - 1e6 if is_regressor else 1 / 3)
+
+
+@pytest.mark.filterwarnings("ignore:The search was fitted for deadlines")
+@pytest.mark.parametrize(("prior", "label"), [("loud", "loud"), ("abstain", "calm")])
+def test_search_itself_answers_with_the_label_that_was_chosen(prior: str, label: str) -> None:
+    found = fitted(prior)
+
+    assert found.predict(ITEMS[:3], deadline=1e-9).tolist() == [label] * 3
 
 
 def test_regressor_gives_the_number_that_was_chosen(tmp_path: Path) -> None:

@@ -27,9 +27,10 @@ SPACE = FeatureSpace([Feature("good", len), Feature("pair", len, width=2)], size
         (VALUES * 1e-42, r"240 different .* Multiply it"),
         (1.7e9 + 2000 * VALUES, r"240 different .* are \d+ in float32. Subtract"),
         (1e6 + 0.01 * VALUES, "Subtract"),
+        (1e9 + 0.1 * np.random.default_rng(0).integers(0, 2, (240, 10)).sum(axis=1), r"\d+ different .* 1 in float32"),
         (np.append(VALUES * 1e-50, 1.0), "241 different .* are 2 in float32"),
     ],
-    ids=["tiny", "below the normal numbers", "Unix times", "an offset", "with an outlier"],
+    ids=["tiny", "below the normal numbers", "Unix times", "an offset", "tenths at an offset", "with an outlier"],
 )
 def test_values_that_float32_makes_equal_are_told_by_name(values: Any, said: str) -> None:
     rows = np.stack([np.arange(len(values)), np.arange(len(values)), values], axis=1)
@@ -51,8 +52,22 @@ def test_values_that_float32_makes_equal_are_told_by_name(values: Any, said: str
         np.round(VALUES),
         VALUES * 1e-30,
         1000.0 + 0.1 * np.random.default_rng(0).normal(size=100_000),
+        [sum(0.1 * ten) for ten in np.random.default_rng(0).integers(0, 5, (240, 10))],
+        [(0.1 * ten).std() for ten in np.random.default_rng(0).integers(0, 2, (240, 32))],
     ],
-    ids=["plain", "float32", "zeros", "constant", "rounding", "an offset", "integers", "small", "many"],
+    ids=[
+        "plain",
+        "float32",
+        "zeros",
+        "constant",
+        "rounding",
+        "an offset",
+        "integers",
+        "small",
+        "many",
+        "sums of tenths",
+        "spreads of tenths",
+    ],
 )
 def test_features_that_lose_nothing_are_not_named(values: Any) -> None:
     with warnings.catch_warnings():
@@ -70,7 +85,7 @@ def fit(feature: Any, estimator: Any = LOGISTIC, **given: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:No feature set scores")
 def test_a_build_tells_what_float32_loses() -> None:
-    with pytest.warns(UserWarning, match="'tiny' .* 240 different ones .* 1 in float32"):
+    with pytest.warns(UserWarning, match=r"'tiny' .* \d{3} different ones .* 1 in float32"):
         fit(lambda x: 1.0 + 1e-10 * x[0])
 
 

@@ -29,7 +29,7 @@ def few(estimator: Any = LOGISTIC, labels: Any = LABELS, groups: Any = None, **c
     return search(estimator=estimator, **parameters).fit(ITEMS, labels, groups, costs=task.costs)
 
 
-OF_NO_SCORE: dict[str, Any] = {"n_jobs": 2, "memory": Cache()}
+OF_NO_SCORE: dict[str, Any] = {"n_jobs": 2, "memory": Cache(), "chosen": 1}
 """Other values of the fields that change how scores are found, and not the scores."""
 
 
@@ -46,7 +46,6 @@ def test_the_key_of_cached_scores_tells_everything_apart_that_a_score_depends_on
         "weights": ones,
         "groups": ones.tolist(),
         "errors": ErrorCosts(((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 2.0, 0.0)), 0.5),
-        "chosen": 1,
         "sharpness": 2.0,
         "routed": not trainer.routed,
     }

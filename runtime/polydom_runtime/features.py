@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from reprlib import repr as short_repr
@@ -276,25 +277,39 @@ class ItemKind(NamedTuple):
 def kind_of(item: Any) -> ItemKind | None:
     """Return the kind of an item; None if it is no numbers, such as a text or an empty array: it may be of any form.
 
-    Of a list the first entry counts. Its entries may differ in length.
+    Of a list the first entry counts that is not empty. Its entries may differ in length.
 
     >>> kind_of([[1, 2], [3]]), kind_of("text")
     (ItemKind(ndim=2, is_complex=False), None)
     """
-    depth = 0
-    while isinstance(item, LISTS) and item:
-        item, depth = item[0], depth + 1
+    if isinstance(item, LISTS):
+        first = next(
+            (each for each in item if getattr(each, "size", 1) and not (isinstance(each, LISTS) and not each)), None
+        )
+        inner = kind_of(first)
+        return inner and inner._replace(ndim=inner.ndim + 1)
     if type(ndim := getattr(item, "ndim", None)) is int:
         dtype = getattr(item, "dtype", "")
         if getattr(dtype, "kind", "f") not in "biufc" or getattr(item, "size", None) == 0:
             return None
-        return ItemKind(depth + ndim, "complex" in str(dtype))
-    return ItemKind(depth, isinstance(item, complex)) if isinstance(item, NUMBERS) else None
+        return ItemKind(ndim, "complex" in str(dtype))
+    return ItemKind(0, isinstance(item, complex)) if isinstance(item, NUMBERS) else None
+
+
+def _is_empty(entry: Any) -> bool:
+    return not entry if isinstance(entry, LISTS) else getattr(entry, "size", None) == 0
 
 
 def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
     """Check that an item has this kind, if one is known; for the message, `like` are others of the kind."""
-    if kind and kind_of(item) != kind:
+    if not kind or (found := kind_of(item)) == kind:
+        return
+    if found is None and not isinstance(item, (*LISTS, str, bytes, np.ndarray)):
+        with suppress(Exception):  # of what numpy can make an array of, such as array.array
+            found = kind_of(np.asarray(item))
+    if found and isinstance(item, LISTS):  # real numbers among complex ones
+        found = found._replace(is_complex=found.is_complex or kind.is_complex)
+    if found != kind:
         raise ItemError(f"{name} must be {kind}, as {like}. Got {described(item)}.")
 
 

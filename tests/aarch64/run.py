@@ -73,6 +73,12 @@ DESELECTED = {
         ),
         "the userland has no other user",
     ),
+    "tests/runtime/supervision/test_hostile_features.py::test_hostile_feature_costs_only_itself[exhausted memory]": (
+        "the emulator limits no memory"
+    ),
+    "tests/runtime/supervision/test_hostile_features.py::test_feature_that_forks_costs_no_worker[fork in C]": (
+        "the emulator maps all memory in a process that is forked"
+    ),
 }
 
 AARCH64 = Userland(

@@ -101,6 +101,27 @@ BUILDER_FAULTS = (
         "distances",
     ),
     Fault(
+        "sets are compared with the answer without features that was chosen, and not with the best one",
+        f"{PACKAGE}/training/trainer.py",
+        "chosen = self.chosen if train is None else None",
+        "chosen = self.chosen",
+        tests=("tests/builder/training/test_chosen_prior.py",),
+    ),
+    Fault(
+        "small classes of much the same features pass for copies",
+        f"{PACKAGE}/training/copies.py",
+        "kinds = targets.numbers if len(targets.classes) else np.zeros(len(rows))",
+        "kinds = np.zeros(len(rows))",
+        tests=("tests/builder/training/test_copies.py",),
+    ),
+    Fault(
+        "items of a few switches pass for copies",
+        f"{PACKAGE}/training/copies.py",
+        "FEWEST_BITS = 64",
+        "FEWEST_BITS = 1",
+        tests=("tests/builder/training/test_copies.py",),
+    ),
+    Fault(
         "an array that was filled again is taken for several items",
         f"{PACKAGE}/training/copies.py",
         "if targets.numbers[first] != targets.numbers[k]:",

@@ -268,8 +268,20 @@ RUNTIME_FAULTS = (
     Fault(
         "a release that ends the process in its trial is begun with for ever",
         f"{PACKAGE}/delivery/on_trial.py",
-        "known = known._replace(starts=known.starts + 1, before=max(known.before, before))",
-        "known = known._replace(before=max(known.before, before))",
+        "starts=_counted(known.starts, place(root), 1), ",
+        "",
+    ),
+    Fault(
+        "nodes that run side by side count as crashes of a release on trial",
+        f"{PACKAGE}/delivery/on_trial.py",
+        "starts=_counted(known.starts, place(root), 1), ",
+        "starts=_counted(known.starts, 0, 1), ",
+    ),
+    Fault(
+        "a process that ends with an error counts as a crash of a release on trial",
+        f"{PACKAGE}/delivery/following_predictor.py",
+        "        while self._begun and self._root is not None:",
+        "        while self._begun and self._root is not None and __import__('sys').exc_info()[0] is None:",
     ),
     Fault(
         "another bundle with the number of the current release takes its place",

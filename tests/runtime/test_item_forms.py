@@ -2,6 +2,7 @@
 
 import io
 import json
+from array import array
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def test_item_of_another_form_gets_the_prior_and_a_reason_of_its_own(world: Worl
     assert (predictor.causes.counts, predictor.predict_one(GOOD).reason) == ({"form": 1}, "planned")
 
 
-@pytest.mark.parametrize("item", [*OTHERS.values()][:8], ids=[*OTHERS][:8])
+@pytest.mark.parametrize("item", [*OTHERS.values()], ids=[*OTHERS])
 def test_the_first_item_is_checked_as_all_others(world: World, item: Any) -> None:
     predictor = predictor_of(world, formed())
     predictor.warm_up(item)
@@ -81,13 +82,27 @@ def test_the_first_item_is_checked_as_all_others(world: World, item: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    "item", [GOOD.astype(np.float32), GOOD.astype(">f8"), GOOD[::2], [1, 2.0], (1.0, 2.0)], ids=repr
+    "item",
+    [GOOD.astype(np.float32), GOOD.astype(">f8"), GOOD[::2], [1, 2.0], (1.0, 2.0), array("d", [1.0, 2.0])],
+    ids=repr,
 )
 def test_numbers_in_other_memory_are_of_the_same_form(world: World, item: Any) -> None:
     world.results = {"half": lambda x: np.asarray(x)}
     predictor = predictor_of(world, formed())
     for each in (GOOD, item, GOOD):
         assert predictor.predict_one(each).reason == "planned"
+
+
+@pytest.mark.parametrize("channels", [[[], [1.0]], [np.zeros(0), GOOD], [[1.0], []], ([], [], [1.0])], ids=repr)
+def test_a_channel_may_be_empty(world: World, channels: Any) -> None:
+    assert predictor_of(world, formed(ndim=2)).predict_one(channels).reason != OTHER_FORM
+
+
+@pytest.mark.parametrize(("item", "is_other"), [([0.0, 1j], False), ([1j], False), (GOOD, True)])
+def test_a_list_of_complex_numbers_may_begin_with_a_real_one(world: World, item: Any, is_other: bool) -> None:
+    bundle = changed(formed(""), item_kind=ItemKind(1, True))
+
+    assert (predictor_of(world, bundle).predict_one(item).reason == OTHER_FORM) is is_other
 
 
 def test_booleans_are_items_where_the_build_had_them(world: World) -> None:
@@ -190,7 +205,7 @@ def test_a_quiet_first_item_does_not_hide_what_wraps(dtype: Any) -> None:
     bundle, quiet = built_on(np.array([1.5, -0.5, 2.0])), np.zeros(100, dtype)
     bundle.check_type(WRAPS, quiet)
 
-    with pytest.warns(UserWarning, match="'power' gives .* the largest numbers"):
+    with pytest.warns(UserWarning, match="Not with this item, but with larger ones: .*'power' gives"):
         Predictor(bundle, WRAPS).warm_up(quiet)
     assert check_item(bundle, WRAPS, quiet).level == "warning"
 

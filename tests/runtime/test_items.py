@@ -1,6 +1,7 @@
 """Sources of items."""
 
 import io
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from polydom_runtime.items.sources import (
     Sample,
     iterate,
     json_lines,
+    kept,
     load_object,
     readable,
     samples,
@@ -122,11 +124,13 @@ def test_archive_that_is_packed_in_an_unknown_way_is_refused(tmp_path: Path) -> 
 
 
 def labelled() -> list[Any]:
-    return [([1.0], "a"), [2.0]]
+    return [([1.0], "a"), [2.0], ([3.0], None)]
 
 
 def test_function_may_give_items_with_and_without_labels() -> None:
-    assert list(iterate("tests.runtime.test_items:labelled")) == [([1.0], "a"), ([2.0], UNLABELLED)]
+    assert list(iterate("tests.runtime.test_items:labelled")) == [
+        *(([1.0], "a"), ([2.0], UNLABELLED), ([3.0], UNLABELLED))
+    ]
 
 
 def test_json_lines_are_items(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,6 +329,38 @@ def test_items_that_are_no_arrays_may_be_anything() -> None:
     assert common_kind(["text", {"a": 1}, None, object()]) is None
     assert common_kind(["text", [1, 2], np.zeros(3, dtype=bool)]) is None
     assert common_kind([[1, 2], np.zeros(3, dtype=bool)]) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        (np.arange(3, dtype=">i2"), np.arange(3, dtype="<i2")),
+        (np.arange(3, dtype="<f8"), np.arange(3, dtype=">f8")),
+        (np.array(["ab", "c"]), np.array(["abc"])),
+    ],
+)
+def test_orders_of_bytes_and_lengths_of_texts_may_differ(pair: Any, tmp_path: Path) -> None:
+    write_packed(tmp_path / "items.npz", pair)
+
+    found = read_packed(tmp_path / "items.npz").items
+    assert [item.tolist() for item in found] == [item.tolist() for item in pair]
+
+
+def test_items_of_two_types_are_not_packed(tmp_path: Path) -> None:
+    with pytest.raises(ItemError, match=r"of one type\. Item 0 is int16 .* item 1 is int32"):
+        write_packed(tmp_path / "items.npz", [np.arange(3, dtype=np.int16), np.arange(3, dtype=np.int32)])
+
+
+def test_what_a_source_fills_again_is_copied_also_in_tuples_and_dicts() -> None:
+    wave = np.zeros(3)
+    items: list[Any] = [wave, [0.0], (wave, "Hz"), {"wave": wave}, OrderedDict(level=0.0), {"pair": (wave, 1)}]
+    before = [str(item) for item in items]
+    copies = [kept(item) for item in items]
+
+    wave[:], items[1][0], items[4]["level"] = 7.0, 7.0, 7.0
+    items[3]["more"] = 7.0
+    assert [str(copy) for copy in copies] == before
+    assert kept("text") == "text"
 
 
 @pytest.mark.parametrize("labels", [[1, "1"], [True, 1], ["a", None], ["a"], [object(), object()]])

@@ -54,9 +54,10 @@ def test_items_of_a_function_that_fills_one_array_again_are_kept(read: Callable[
 
 
 def test_an_item_that_cannot_change_is_kept_as_it_is() -> None:
-    item = ("a", 1)
+    item = b"ab1"
 
     assert item is kept(item)
+    assert kept((item, 1)) == (item, 1)
 
 
 @pytest.mark.parametrize(

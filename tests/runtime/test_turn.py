@@ -125,6 +125,7 @@ def test_turn_ends_at_whichever_instant_a_signal_interrupts(predictor: Predictor
             except KeyboardInterrupt:
                 interrupted += 1
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
     assert predictor.predict_one(ITEM).features == ALL

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+import numpy as np
+
 from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, In, Size, Text, Unsound
 from polydom_runtime.costs import HUGE, CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError, ItemError
@@ -290,11 +292,12 @@ class Bundle:
 
     def type_doubt(self, space: FeatureSpace, item: Any) -> str:
         """Return the error of `check_type` for an item, or for larger numbers of its type; empty if there is none."""
-        for given, where in ((item, ""), (ramp_like(item), " It is so for the largest numbers of this type at least.")):
+        for given, where in ((item, ""), (ramp_like(item), "Not with this item, but with larger ones: ")):
             try:
-                self.check_type(space, given)
+                with np.errstate(all="ignore"):  # larger numbers may overflow
+                    self.check_type(space, given)
             except ItemError as e:
-                return f"{e}{where}"
+                return f"{where}{e}"
         return ""
 
     def model_bytes(self, model: int) -> bytes:

@@ -138,7 +138,7 @@ class References(NamedTuple):
         except FeatureError as e:
             yield str(e).removesuffix(".")
             return
-        limits = np.array(self.limits)[columns] if self.items else np.zeros(len(columns))
+        limits = np.array(self.limits)[columns] if self.limits else np.zeros(len(columns))
         yield from differing(part, item, wanted, limits, f"for the same of {self.type_name} it gives", other)
 
     def steady(self, space: FeatureSpace) -> tuple[FeatureSpace | None, NDArray[np.intp]]:

@@ -102,7 +102,7 @@ def make_absolute(arguments: Namespace, options: Options) -> None:
 
 def _absolute(value: Any, is_sure: bool) -> Any:
     is_file = isinstance(value, str | os.PathLike) and value not in ("", "-") and (is_sure or os.path.exists(value))
-    return type(value)(os.path.abspath(value)) if is_file else value
+    return type(value)(os.path.join(os.getcwd(), value)) if is_file else value
 
 
 def check_options(arguments: Namespace, options: Options) -> None:

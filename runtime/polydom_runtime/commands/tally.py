@@ -116,8 +116,8 @@ class Tally:
             yield self.seen.text
         if n := self.another_clock:
             yield (
-                f"{n:,} of {self.items:,} times of arrival were of another clock: these deadlines ran from the call. "
-                "Give integer nanoseconds of time.perf_counter_ns."
+                f"{n:,} of {self.items:,} times of arrival were of another clock, or items waited for more than a "
+                "minute: these deadlines ran from the call. Give integer nanoseconds of time.perf_counter_ns."
             )
 
     def look(self, item: Any) -> None:

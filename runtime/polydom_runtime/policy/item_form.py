@@ -1,6 +1,5 @@
 """The form of items: their dimensions and types of numbers, as a bundle was built with."""
 
-from types import NoneType
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -24,7 +23,7 @@ class ItemForm:
 
     def __init__(self, bundle: Bundle) -> None:
         self._kind, self._built = bundle.space.item_kind, bundle.references
-        self.kind: type[Any] = NoneType
+        self.kind: type[Any] = type(self)  # which no item is
         self.dtype, self.ndim = None, -1 if self._kind is None else self._kind.ndim
         self._types = {self._built.number_type}
 

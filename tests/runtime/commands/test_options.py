@@ -74,12 +74,13 @@ def test_names_of_files_are_absolute_and_nothing_else_is(tmp_path: Path, monkeyp
     )
     parser = ArgumentParser()
     add_options(parser, options)
-    words = "a.bundle --items items.npz --others sensor:read --out x.html --metrics - --device pi --trust a --trust b"
+    words = "link/../a.bundle --items items.npz --others sensor:read --out x.html"
+    words += " --metrics - --device pi --trust a --trust b"
 
     make_absolute(arguments := parser.parse_args([*words.split(), "--cpu", "3"]), options)
 
     assert vars(arguments) == {
-        "bundle": f"{tmp_path}/a.bundle",
+        "bundle": f"{tmp_path}/link/../a.bundle",  # which a link may lead elsewhere
         "items": f"{tmp_path}/items.npz",
         "others": "sensor:read",
         "out": tmp_path / "x.html",

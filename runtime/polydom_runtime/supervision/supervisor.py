@@ -473,9 +473,12 @@ class SupervisedPredictor:
                 model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
                 reply = self._reply(link, last - hardware_clock())
         except OSError as e:
-            did = "sent what is no reply" if isinstance(e, WrongReply) else "died"
+            is_wrong = isinstance(e, WrongReply)
+            did = "sent what is no reply" if is_wrong else "died"
             reason = f"supervised: the worker {did}{self._stages.within(link)}"
-            model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
+            model, label = self._fallback.prior, None
+            if not is_wrong:  # or else what it has computed cannot be believed, either
+                model, label = self._fallback.prepare(link, deadline, self._models.failing, slowdown)
             self._lose(link)
             return self._own(due, model, "died", reason, label)
         if reply is None:

@@ -283,10 +283,7 @@ def kind_of(item: Any) -> ItemKind | None:
     (ItemKind(ndim=2, is_complex=False), None)
     """
     if isinstance(item, LISTS):
-        first = next(
-            (each for each in item if getattr(each, "size", 1) and not (isinstance(each, LISTS) and not each)), None
-        )
-        inner = kind_of(first)
+        inner = kind_of(next((each for each in item if not _is_empty(each)), None))
         return inner and inner._replace(ndim=inner.ndim + 1)
     if type(ndim := getattr(item, "ndim", None)) is int:
         dtype = getattr(item, "dtype", "")

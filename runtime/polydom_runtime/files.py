@@ -91,6 +91,11 @@ def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False
     return descriptor
 
 
+def without_waiting(name: str, flags: int) -> int:
+    """Open a file, as `open` asks its ``opener`` to: a pipe in its place is not waited for."""
+    return os.open(name, flags | os.O_NONBLOCK)
+
+
 def check_folder_of(file: str | os.PathLike[str], error: type[Exception]) -> None:
     """Raise `error` unless a file can be written into its folder, before the work whose results it is to hold."""
     if not os.access(Path(file).absolute().parent, os.W_OK):

@@ -408,7 +408,7 @@ class Predictor:
             The time of the predictor's clock at which the item arrived: the deadline runs from then. By default, and at
             the latest, it runs from the call. So it does, with an `error` of the answer, if the time is of another
             clock: no integer, later than the call by more than a deadline, or earlier by more than a minute and 1000
-            deadlines.
+            deadlines, which is late in any case.
 
         Raises
         ------

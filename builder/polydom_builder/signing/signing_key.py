@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
-from polydom_runtime.files import write_file
+from polydom_runtime.files import without_waiting, write_file
 from polydom_runtime.trust.envelope import Signature, to_sign
 from polydom_runtime.trust.keys import TrustedKey, check_installed, check_owner, key_id
 
@@ -123,7 +123,7 @@ def _write_new(file: Path, content: bytes, mode: int) -> None:
 
 def _private(file: Path) -> bytes:
     try:
-        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+        with open(file, "rb", opener=without_waiting) as stream:
             status = os.fstat(stream.fileno())
             check_owner(file, status, "its owner can sign, too")
             pem, mode = stream.read(MAX_KEY_BYTES), status.st_mode

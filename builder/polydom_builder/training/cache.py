@@ -18,7 +18,7 @@ import numpy as np
 from joblib import hash as content_hash
 
 from polydom_builder import __version__
-from polydom_runtime.files import replace_file
+from polydom_runtime.files import replace_file, without_waiting
 
 CACHE_VERSION = "2"
 """Changes when results of an earlier version must not be used any more."""
@@ -100,8 +100,7 @@ def is_of(value: Any, kind: Any) -> bool:
 
 def read(file: Path) -> Any:
     """Read a result; an exception of any kind if it is not one that `write` wrote, or any user may write to it."""
-    # A pipe in its place would be waited for.
-    with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOFOLLOW)) as stream:
+    with open(file, "rb", opener=lambda name, flags: without_waiting(name, flags | os.O_NOFOLLOW)) as stream:
         mode = os.fstat(stream.fileno()).st_mode
         if not stat.S_ISREG(mode) or mode & stat.S_IWOTH:
             raise ValueError(f"{file} must be a file to which not every user may write.")

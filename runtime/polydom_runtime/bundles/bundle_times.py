@@ -97,6 +97,10 @@ class BundleTimes(NamedTuple):
         if any((times.names, times.users, len(times.terms)) != units for times in (self.worst, *others)):
             raise Unsound("have a time of each unit, of the same units at every quantile", units[0])
 
+    def outlook_near(self, deadline: float) -> "Outlook | None":
+        """Return the outlook for the nearest deadline; None if nothing was replayed."""
+        return min(self.outlook, key=lambda o: abs(o.deadline - deadline), default=None)
+
     @classmethod
     def of(
         cls,

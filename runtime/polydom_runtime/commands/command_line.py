@@ -72,13 +72,12 @@ def _checked(module: ModuleType, arguments: Namespace) -> Any:
 
 
 def run_command(
-    parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, to_go_on: str = "", version: str = ""
+    parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, version: str = ""
 ) -> int:
     """Run a command and return its exit code, see `ExitCode`; every error is one line on stderr.
 
     With ``--json``, standard output gets one JSON `document` and nothing else. Without `argv`, the words are those of
-    the process, and warnings are single lines, too. `to_go_on` says what a user can do who has stopped a command that
-    says nothing else.
+    the process, and warnings are single lines, too.
     """
     words, own = sys.argv[1:] if argv is None else argv, argv is None
     as_json = JSON.name in words
@@ -122,7 +121,7 @@ def run_command(
         code = failed(e, e, ExitCode.ERROR)
     except KeyboardInterrupt as e:
         number = e.number if isinstance(e, Stopped) else signal.SIGINT
-        remedy = arguments.to_go_on(arguments) if hasattr(arguments, "to_go_on") else to_go_on
+        remedy = arguments.to_go_on(arguments) if hasattr(arguments, "to_go_on") else ""
         code = failed(e, f"stopped. {remedy}".rstrip(), ExitCode.AFTER_SIGNAL + number)
     except Exception as e:
         if os.environ.get(TRACEBACK):

@@ -47,9 +47,8 @@ def named_late(counts: Sequence[int]) -> dict[str, int]:
 
 def expected_priors(bundle: Bundle, deadline: float) -> float:
     """Return the share of answers by the prior that replays showed at the nearest deadline, in the worst regime."""
-    outlooks = [there.times.outlook for there in bundle.regimes.values()] + [bundle.times.outlook]
-    nearest = (min(rows, key=lambda row: abs(row.deadline - deadline)) for rows in outlooks if rows)
-    return max((row.prior_share for row in nearest), default=0.0)
+    regimes = bundle.times, *(there.times for there in bundle.regimes.values())
+    return max((near.prior_share for times in regimes if (near := times.outlook_near(deadline))), default=0.0)
 
 
 class Tally:

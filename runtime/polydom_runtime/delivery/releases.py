@@ -18,7 +18,7 @@ from typing import NamedTuple
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import PolyDomError, UpdateError
-from polydom_runtime.files import followed, open_kept, replace_file, sync_folder
+from polydom_runtime.files import followed, open_kept, replace_file, sync_folder, without_waiting
 
 RELEASES, CURRENT, HISTORY, TRIALS, LOCK = "releases", "current", "history", "trials", "lock"
 NEW_LINK = f".{CURRENT}.part"
@@ -100,8 +100,7 @@ def history(root: Path) -> list[str]:
 def words_of_lines(file: Path) -> list[list[str]]:
     """Return the words of the lines of a list in the folder of releases; none if it is missing."""
     try:
-        # A pipe in its place would be waited for.
-        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+        with open(file, "rb", opener=without_waiting) as stream:
             lines = (stream.read(MAX_LIST_BYTES) or b"").decode(errors="replace").splitlines()
     except FileNotFoundError:
         return []

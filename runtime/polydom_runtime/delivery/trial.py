@@ -66,8 +66,7 @@ class Trial:
 
 def _expected(predictor: AnyPredictor) -> float:
     """Return the share of late answers that the bundle expects for the nearest deadline; 0 if there is none."""
-    times = predictor.bundle.times
-    nearest = min(times.outlook, key=lambda o: abs(o.deadline - predictor.deadline), default=None)
+    nearest = predictor.bundle.times.outlook_near(predictor.deadline)
     return nearest.late if nearest is not None else 0.0
 
 

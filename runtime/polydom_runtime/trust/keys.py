@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_runtime.exceptions import SignatureError
-from polydom_runtime.files import may_be_planted
+from polydom_runtime.files import may_be_planted, without_waiting
 
 from . import VARIABLE
 
@@ -103,7 +103,7 @@ def _keys_of(file: Path) -> list[TrustedKey]:
 
 def _text_of(file: Path) -> str:
     try:
-        with open(file, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+        with open(file, "rb", opener=without_waiting) as stream:
             status = os.fstat(stream.fileno())
             check_owner(file, status, "it says whom to trust")
             if may_be_planted(status, os.stat(file.resolve().parent)):

@@ -8,13 +8,20 @@ from typing import Any
 import msgpack
 
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
-from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes, Regime, RegimeTimes
+from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes, Outlook, Regime, RegimeTimes
 from polydom_runtime.bundles.index_file import encode
 from polydom_runtime.bundles.promise import Promise
 from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
 from polydom_runtime.costs import ZERO, CostFunction
 
 PARTS: dict[str, Any] = {"space": BundleSpace, "promise": Promise, "stored": StoredIndex, "times": BundleTimes}
+
+
+def outlook(
+    deadline: float, score: float, prior_share: float, features: tuple[str, ...], late: float, answers: int = 3000
+) -> Outlook:
+    """Return an outlook of a machine that makes no pauses."""
+    return Outlook(deadline, score, prior_share, features, late, score, late, answers)
 
 
 def unit_times(

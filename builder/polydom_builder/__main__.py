@@ -9,6 +9,7 @@ from . import __version__
 
 COMMANDS = {
     "build": "measure, train, index and export a bundle",
+    "deadline": "tell which deadline is sensible for a bundle, and what half of it would cost",
     "inspect": "show the candidates of a bundle, their costs and its staircase",
     "evaluate": "show how good and how quick the answers of a bundle to labelled items are",
     "compare": "show what changed between two bundles or two costs files; exit code 1 if it is worse than allowed",

@@ -15,7 +15,7 @@ from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.bundles.references import References
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.describing.outlook_table import outlook_text
+from polydom_runtime.describing.promise_text import only_prior_text
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.fingerprint import source_fingerprint
@@ -31,7 +31,7 @@ from .bundling.risks import calibrated, held_out_of, with_risks
 from .costs.model_timers import ModelTimer
 from .costs.target import Target
 from .host_answers import HostAnswers
-from .preparation.parameters import check_settings
+from .preparation.parameters import asked_deadlines, check_settings
 from .preparation.preparation import Prepared, prepare
 from .preparation.progress import progress_bar
 from .sets.combined_costs import costs_of_sets
@@ -140,6 +140,8 @@ class BundleSearch(HostAnswers):
         check_key(key)
         bundle, exported = self._made(given_identity(name, version, built_by))
         self.shipping_ = bundle.shipping
+        if text := only_prior_text(bundle):
+            warnings.warn(text, stacklevel=2)
         self._within = bundle.index if bundle.shipping.n_left_out else self.index_
         answers = self.settings.answers
         if answers.is_sure:
@@ -147,13 +149,12 @@ class BundleSearch(HostAnswers):
         if answers.early_stop is not None:
             bundle = with_stops(bundle, held_out_of(bundle, exported), answers.early_stop)
         check_fits_memory(bundle, self.target_)
-        bundle = with_chosen_times(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
+        asked = asked_deadlines(self.deadline)
+        bundle = with_chosen_times(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile, asked)
         bundle = with_risks(bundle, exported, self.trainer_, self.sizes_)
         models = models_of(bundle, exported)
         bundle = with_answers(bundle, models)
         write_bundle(folder, bundle, models, self._proof(exported), key)
-        if self.verbose:
-            print(outlook_text(bundle))
         return replace(bundle, contents=tuple(models))
 
     def _check(self) -> None:

@@ -58,7 +58,7 @@ class GreedySearch(BundleSearch):
         space: FeatureSpace,
         *,
         lambdas: Sequence[float] = PAPER_LAMBDAS,
-        deadline: float | tuple[float, float] | None = None,
+        deadline: float | Sequence[float] | None = None,
         size_range: tuple[float, float] | None = None,
         scoring: str | Callable[..., float] | None = None,
         cv: Any = 5,

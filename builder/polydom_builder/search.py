@@ -52,8 +52,9 @@ class PolyDomSearch(BundleSearch):
         The one that is the best at most queries explores the lattice, and the promise is about its sets. All together
         train at most half as much again as that one. Parameters are named ``estimator__NAME__parameter``.
     space : FeatureSpace
-    deadline : float, (float, float) or None
-        Seconds. One deadline c0 (Prob-c0-Fixed), a range of deadlines, or any budget (Prob-General).
+    deadline : float, sequence of float or None
+        Seconds. One deadline c0 (Prob-c0-Fixed), a range (low, high), or any budget (Prob-General). More than two, which
+        rise, are a range as well, and the table of the bundle has these, instead of some of the range.
     size_range : (float, float), optional
         The smallest and the largest size on the node; those of the items if not given. Twice the same size is
         Prob-n0-Fixed.
@@ -70,7 +71,7 @@ class PolyDomSearch(BundleSearch):
     random_state : int, optional
         Seeds the shuffling of folds and the order of time measurements.
     verbose : int
-        1 shows progress bars, and what each deadline buys at the end of an export.
+        1 shows progress bars.
     quantile : float
         The promised share of answers in time; 0.999 allows one late answer in a thousand. On a busy machine a feature
         may fit short deadlines only with a smaller quantile.
@@ -113,7 +114,7 @@ class PolyDomSearch(BundleSearch):
     dropped_ : dict of str to str
         The reason for each feature that it dropped.
     assumption_ : Assumption
-        How far the trained sets keep the tolerance: the promise rests on this.
+        How far the trained sets keep the tolerance: a promise that is proven rests on this.
     samples_ : CostSamples or None
         Raw time samples, if they were measured here or given.
     fits_ : dict of str to CostFit
@@ -144,7 +145,7 @@ class PolyDomSearch(BundleSearch):
         estimator: Any,
         space: FeatureSpace,
         *,
-        deadline: float | tuple[float, float] | None = None,
+        deadline: float | Sequence[float] | None = None,
         size_range: tuple[float, float] | None = None,
         scoring: str | Callable[..., float] | None = None,
         cv: Any = 5,
@@ -191,7 +192,7 @@ class PolyDomSearch(BundleSearch):
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.nested_ = [self._explore(trainer, *budget.of_lattice) for trainer in nested]
         self.assumption_ = check_assumption(self.expanded_, self.tolerance_)
-        if self.verbose:
+        if self.verbose and self.settings.promise is not None:
             print(f"Note: {self.assumption_}.")
 
     def _made(self, identity: Identity) -> tuple[Bundle, list[ExportedModel]]:

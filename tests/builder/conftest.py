@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.bundling import late_share
 from polydom_builder.costs import host_measurement
+from polydom_builder.simulation import recorded
 from tests.builder.board import write_costs
 from tests.builder.searches import fit, search
 
@@ -21,7 +21,7 @@ def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
 def few_replays() -> Iterator[None]:
     """An export chooses times by few replayed answers, unless a test is about that."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(late_share, "N_TRIALS", 300)
+        patch.setattr(recorded, "N_TRIALS", 300)
         yield
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from polydom_builder.costs.model_limits import check_any_fits, costs_of_models, keeps
+from polydom_builder.costs.model_limits import costs_of_models, keeps
 from polydom_builder.index.model_choice import Choices, best_choice, greedy_choice
 from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_builder.sets.region import QueryRegion
@@ -97,7 +97,6 @@ def within_limits(
 
 def _best_part(draft: Bundle, region: QueryRegion, limits: Limits, choices: Choices) -> tuple[Bundle, float]:
     """Return the bundle with the best models within the limits, and a bound on its mean score."""
-    check_any_fits(limits, [model.size_bytes for model in draft.models if len(model.order) == 1])
     costs, most = costs_of_models(limits, _files(draft))
     chosen, bound = best_choice(replace(choices, costs=costs, limits=most))
     models = tuple(draft.models[number] for number in np.flatnonzero(chosen).tolist())

@@ -12,20 +12,21 @@ with the guard that was found.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from polydom_builder.costs.fitted_times import TYPICAL_QUANTILE, UNIT_QUANTILE
 from polydom_builder.costs.target import RegimeTarget, Target
-from polydom_builder.simulation.simulate import Simulated, simulate
+from polydom_builder.simulation.expected import deadlines_in, expected, in_each_regime, table_of_build
+from polydom_builder.simulation.recorded import Recorded
+from polydom_builder.simulation.simulate import Simulated
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Regime, RegimeTimes
+from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Outlook, Regime, RegimeTimes
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
+from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.prediction import policy_for
-
-from .late_share import Recorded
-from .outlooks import deadlines_in, in_each_regime, outlook_of, typical_outlook
+from polydom_runtime.tables import percent
 
 PLANS = (TYPICAL_QUANTILE, UNIT_QUANTILE, 0.99)
 """The quantiles that are tried to plan with, beside worst cases."""
@@ -62,13 +63,15 @@ class Choosing:
         self._plans, self._plan = [*(there.planned[q] for q in PLANS), self._worst], there.planned[UNIT_QUANTILE]
         self._bundle, self._regime, self._recorded = bundle, regime, recorded
 
-    def at(self, deadline: float, allowed: float) -> ReplayedChoice:
+    def at(self, deadline: float, promised: float) -> ReplayedChoice:
         """Return the times that score best among those that keep the promise.
 
         If no times keep it, those are taken that score best among those that are late no more often than worst cases.
-        `deadline`: seconds. `allowed`: the promised share of late answers.
+        `deadline`: seconds. `promised`: the promised share of late answers, with those that pauses make late.
         """
         worst = self.replayed(deadline, self._worst, self._worst)
+        paused = float(self._recorded.pauses.late_shares(worst.outcome.seconds, deadline).mean())
+        allowed = allowed_for_work(paused, promised)
         most = max(allowed, worst.late)
 
         def best() -> ReplayedChoice:
@@ -98,69 +101,63 @@ class Choosing:
         """Return what some times give at a deadline."""
         there = self._bundle.at(deadline, self._regime)
         with_these = replace(there, times=there.times._replace(planned=planned, guarded=guarded))
-        outcome = simulate(with_these, self._recorded.trials, deadline, adapt=False)
+        outcome = expected(with_these, self._recorded, deadline)
         return ReplayedChoice(Choice(deadline, planned, guarded), outcome, self._recorded.late_bound(outcome))
 
 
 def with_chosen_times(
-    bundle: Bundle, target: Target, samples: CostSamples | None, sizes: Sequence[float], allowed: float
+    bundle: Bundle,
+    target: Target,
+    samples: CostSamples | None,
+    sizes: Sequence[float],
+    promised: float,
+    asked: Sequence[float] = (),
 ) -> Bundle:
     """Return the bundle with the planned and guarded times that score best among those that keep the promise.
 
     They are chosen for each regime and for some deadlines of the bundle's range. The bundle also gets the outlook at
     these deadlines, and a note on pauses that take a part of the promise. If costs are estimates, or were given,
     nothing can be replayed: then the times are those at the default quantiles, and the outlook is that of typical
-    times. `allowed`: the promised rate of late answers.
+    times. `promised`: the rate of late answers. `asked`: the deadlines to choose for, in seconds, if not some.
     """
     draft = _with_default_times(bundle, target)
+    known = None if not target.planned or target.origin.estimated else samples
 
-    def as_they_are(regime: Regime, times: BundleTimes) -> BundleTimes:
-        return times._replace(outlook=typical_outlook(draft, regime, sizes))
+    @cache
+    def recorded(regime: Regime) -> Recorded | None:
+        is_there = known is not None and (regime == "hot" or regime in known.items)
+        return Recorded.of(draft, known, regime) if known is not None and is_there else None
 
-    if samples is None or not target.planned or target.origin.estimated:
-        return in_each_regime(draft, as_they_are)
-    longest = _longest_answer(draft)
-    if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed, longest):
-        origin = draft.times.origin._replace(notes=(*draft.times.origin.notes, note))
-        draft = in_each_regime(draft, lambda regime, times: times._replace(origin=origin))
-
-    def replayed(regime: Regime, times: BundleTimes) -> BundleTimes:
-        has_items = regime in samples.items
-        if regime != "hot" and not has_items:
-            return as_they_are(regime, times)
-        deadlines = deadlines_in(draft, regime)
-        if not deadlines:  # all are too short in this regime for any answer
+    def chosen(regime: Regime, times: BundleTimes) -> BundleTimes:
+        answers, deadlines = recorded(regime), deadlines_in(draft, regime, asked)
+        if answers is None or not deadlines or policy_for(bundle, "anytime") == "strict":  # nothing to choose by
             return times
-        recorded = Recorded.to_items(draft, samples, regime) if has_items else Recorded.of_rounds(samples, sizes)
-        choosing = Choosing(draft, target, regime, recorded)
-        if policy_for(bundle, "anytime") == "strict":  # then there is nothing to choose
-            found = [choosing.replayed(deadline, times.planned, times.guarded) for deadline in deadlines]
-        else:
-            works = [allowed_for_work(samples.pauses.share_hit(deadline, longest), allowed) for deadline in deadlines]
-            found = list(map(choosing.at, deadlines, works))
-        outlook = (outlook_of(f.outcome, f.choice.deadline) for f in found)
-        return _with_choices(times, [f.choice for f in found])._replace(outlook=tuple(outlook))
+        choosing = Choosing(draft, target, regime, answers)
+        return _with_choices(times, [choosing.at(deadline, promised).choice for deadline in deadlines])
 
-    return in_each_regime(draft, replayed)
+    made = in_each_regime(draft, chosen)
 
+    def foreseen(regime: Regime, times: BundleTimes) -> BundleTimes:
+        answers = recorded(regime) or Recorded.typical(made.at(1.0, regime), sizes)
+        return times._replace(outlook=tuple(table_of_build(made, answers, deadlines_in(made, regime, asked), regime)))
 
-def _longest_answer(bundle: Bundle) -> float:
-    """Return the seconds that an answer with all features to the largest item typically takes."""
-    times = bundle.times.typical
-    everything = times.of_set((1 << times.n_features) - 1)(bundle.promise.sizes[1])
-    return everything + times.model_ratio * max((model.seconds for model in bundle.models), default=0.0)
+    made = in_each_regime(made, foreseen)
+    if note := pause_note(made.times.outlook, promised):
+        origin = made.times.origin._replace(notes=(*made.times.origin.notes, note))
+        made = in_each_regime(made, lambda regime, times: times._replace(origin=origin))
+    return made
 
 
-def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longest: float = math.inf) -> str:
+def pause_note(outlook: Sequence[Outlook], promised: float) -> str:
     """Return a note on the part of the promise that pauses take, where it is largest; empty if it is small."""
-    share, deadline = max(((pauses.share_hit(d, longest), d) for d in deadlines), default=(0.0, 0.0))
-    if share == 0.0 or share < WORTH_A_NOTE * allowed:
+    row = max(outlook, key=lambda o: o.late - o.late_alone, default=None)
+    paused = 0.0 if row is None else row.late - row.late_alone
+    if row is None or paused <= 0.0 or paused < WORTH_A_NOTE * promised:
         return ""
-    at = format_seconds(deadline)
     return (
-        f"pauses longer than {at} hit {100 * share:.2g} % of answers here: work is planned for "
-        f"{100 * allowed_for_work(share, allowed):.2g} % late ones of {100 * allowed:.2g} % promised"
-    ) + (f", and {1.0 - share:.4g} is what can be promised at {at}" if share > allowed else "")
+        f"pauses of the machine make {percent(paused)} of the answers late at {format_seconds(row.deadline)}: work is "
+        f"planned for {percent(allowed_for_work(paused, promised))} late ones of {percent(promised)} promised"
+    ) + (f", and {1.0 - paused:.4g} in time is what can be promised there" if paused > promised else "")
 
 
 def allowed_for_work(paused: float, allowed: float) -> float:

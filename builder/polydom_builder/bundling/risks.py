@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.simulation.recorded import N_TYPICAL
 from polydom_builder.simulation.simulate import simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.confidence import Confidence, Risk, RiskPoint
+from polydom_runtime.describing.outlook_table import in_range, times_of_regimes
 
 from .calibration import HALF_ANSWER, HeldOut, calibrate, calibration_error, crossed
 from .export import ExportedModel
-from .outlooks import N_TYPICAL, deadlines_in
 
 COVERAGES = np.arange(1.0, 0.04, -0.05)
 FEWEST_ANSWERS = 30
@@ -63,10 +64,9 @@ def with_risks(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
     within = np.clip(sizes, *bundle.promise.sizes)
     answers = _Answers(bundle, models, [crossed(model) for model in models], trainer, within)
     risks = (
-        answers.risk(regime, deadline)
-        for regime in REGIMES
-        if regime == "hot" or regime in bundle.regimes
-        for deadline in deadlines_in(bundle, regime)
+        answers.risk(regime, outlook.deadline)
+        for regime, times in times_of_regimes(bundle).items()
+        for outlook in in_range(times.outlook, bundle.promise)
     )
     return replace(bundle, confidence=bundle.confidence._replace(risks=tuple(risks)))
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.commands.arguments import duration
-from polydom_runtime.commands.options import Option
+from polydom_runtime.commands.options import Needed, Option
 from polydom_runtime.commands.terminal import say
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
 
 
-def deadlines_option(default: str) -> Option:
+def deadlines_option(default: str, needs: Needed | None = None) -> Option:
     """Return the option for several deadlines; `default` says for the help which ones are taken otherwise."""
     text = f"the deadlines of an item, such as 2ms 5ms (default: {default})"
-    return Option("--deadline", text, duration, nargs="+")
+    return Option("--deadline", text, duration, needs=needs, nargs="+")
 
 
 def long_enough(bundle: Bundle, deadlines: Sequence[float], regime: Regime = "hot") -> list[float]:

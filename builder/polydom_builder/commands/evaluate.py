@@ -5,7 +5,7 @@ from pathlib import Path
 
 from polydom_builder.evaluation import Labelled, evaluate, here
 from polydom_builder.evaluation.predictions import AnswerItems, Node
-from polydom_builder.simulation.policies import deadlines_of
+from polydom_builder.simulation.expected import some_deadlines
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.bundle_options import BUNDLE, SPACE
@@ -22,7 +22,7 @@ OPTIONS = (
     Option(
         "--items ITEMS", "labelled items, not those of the build: a packed .npz file or MODULE:FUNCTION", required=True
     ),
-    deadlines_option("five within the range of the bundle"),
+    deadlines_option("five of the bundle's table"),
     Option("--policy", "the policy of the node (default anytime)", default="anytime", choices=("anytime", "strict")),
     Option("--bands", "the number of size bands, at most (default 4)", count, 4),
     Group(
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> Outcome:
     bundle = load_bundle(arguments.bundle)
     test = Labelled.read(bundle.space_of(space_of(arguments.space)), arguments.items)
     found = evaluate(
-        *(bundle, test, long_enough(bundle, arguments.deadline or deadlines_of(bundle, 5))),
+        *(bundle, test, long_enough(bundle, arguments.deadline or some_deadlines(bundle))),
         policy=arguments.policy,
         answering=_answering(arguments, bundle, test),
         n_bands=arguments.bands,

@@ -1,7 +1,7 @@
 """An evaluation as tables."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from polydom_builder.evaluation import Evaluation, JudgedScore, Part
 from polydom_runtime.bundles.model_entry import CONFIDENCE
@@ -9,7 +9,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.kept_promise import KeptPromise
 from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.items.digests import seen_text
-from polydom_runtime.tables import TextTable
+from polydom_runtime.tables import TextTable, percent
 
 from .tables import print_table, print_text
 
@@ -20,9 +20,10 @@ MAX_SETS = 3
 def print_evaluation(found: Evaluation) -> None:
     """Print scores and times by deadline, the same by size at each deadline, and the sets that answered."""
     whole = {format_seconds(at.deadline): at.whole for at in found.deadlines}
+    stated = [at.stated for at in found.deadlines]
     name = " ".join(filter(None, (found.name, found.version))) or found.sha256[:12]
     print_text(f"{name}, {found.policy}: {found.scoring or 'score of an unknown name'}\n")
-    _print_parts("By deadline", "deadline", whole)
+    _print_parts("By deadline", "deadline", whole, stated)
     for at in found.deadlines:
         bands = {f"{part.sizes[0]:g} to {part.sizes[1]:g}": part for part in at.bands}
         if bands:
@@ -36,7 +37,7 @@ def print_evaluation(found: Evaluation) -> None:
         columns = ("#deadline", "#calibration error", "#withheld")
         rows = [(at, _number(part.calibration_error), str(part.abstained)) for at, part in whole.items()]
         print_table(TextTable("Confidences", columns, rows))
-    print_text(SCORE_NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
+    print_text(SCORE_NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else PLANNED))
     if told := seen_text(found.seen):
         print_text(f"{told}\n")
     for name, part in whole.items():
@@ -45,8 +46,8 @@ def print_evaluation(found: Evaluation) -> None:
 
 
 SCORE_NOTES = f"""\
-Score: by the scoring of the bundle, with the interval that holds the score on new items with {CONFIDENCE:.0%}.
-Planned: each unit takes its typical time.
+Score: by the scoring of the bundle, with the interval that holds the score on new items with {percent(CONFIDENCE)}.
+Stated: what the table of the bundle expects, hot, on its own held-out items.
 Single: the best set that fits every item.
 Cheap-first: features are added cheapest first until the time of the item is used.
 Single and cheap-first are by planned costs, no overrun counted.
@@ -57,30 +58,32 @@ Calibration error: how far stated confidences are from the shares of right answe
 It is the mean over answers.
 Withheld: answers that were not given, since they were too unsure."""
 
+PLANNED = """
+Planned: each unit takes its typical time."""
+
 TIMED = """
-A late answer counts in a score as the answer that it is.
-In time: the share of items whose answers are right and in time.
+A late answer counts as wrong, or as the prior where the score is no share of right answers.
 Times are from the arrival of an item to its answer, divided by the deadline."""
 
 
-def _print_parts(title: str, key: str, parts: Mapping[str, Part]) -> None:
+def _print_parts(title: str, key: str, parts: Mapping[str, Part], stated: Sequence[float | None] = ()) -> None:
     is_timed = all(part.timing for part in parts.values())
-    scores = ("score", "interval", "in time", "planned") if is_timed else ("planned", "interval")
+    scores = ("score" if is_timed else "planned", "interval", *["stated"] * bool(stated))
     times = ("p50", "p99", "max", "late") if is_timed else ()
     columns = (f"#{name}" for name in (key, "items", *scores, "single", "cheap-first", *times, "prior"))
-    print_table(TextTable(title, [*columns], [(name, *_cells(part)) for name, part in parts.items()]))
+    expected = [[_number(score)] for score in stated] or [[] for _ in parts]
+    rows = [(name, *_cells(part, more)) for (name, part), more in zip(parts.items(), expected, strict=True)]
+    print_table(TextTable(title, [*columns], rows))
 
 
-def _cells(part: Part) -> list[str]:
+def _cells(part: Part, stated: list[str]) -> list[str]:
     timing, systems = part.timing, part.systems
     first = next(iter(systems.values()))
-    scores = [_number(first.score), _interval(first)]
-    if timing is not None:
-        scores += [_number(timing.right_in_time), _number(systems["planned"].score)]
+    scores = [_number(first.score), _interval(first), *stated]
     times = [] if timing is None else [f"{timing.elapsed_share[q]:.2f}" for q in ("p50", "p99", "max")]
     late = [] if timing is None else [str(timing.late)]
     others = [_number(systems[name].score) for name in ("single", "cheap_first")]
-    return [str(part.items), *scores, *others, *times, *late, f"{part.prior / part.items:.1%}"]
+    return [str(part.items), *scores, *others, *times, *late, percent(part.prior / part.items)]
 
 
 def _number(value: float | None) -> str:
@@ -97,4 +100,4 @@ def named_sets(deadline: str, sets: Mapping[str, int], items: int) -> list[tuple
     if len(shares) > MAX_SETS:
         rest = sum(count for count, _ in shares[MAX_SETS:])
         shares[MAX_SETS:] = [(rest, f"(others: {len(shares) - MAX_SETS})")]
-    return [("" if k else deadline, f"{count / items:.0%}", name) for k, (count, name) in enumerate(shares)]
+    return [("" if k else deadline, percent(count / items), name) for k, (count, name) in enumerate(shares)]

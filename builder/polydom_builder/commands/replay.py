@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from polydom_builder.simulation.flights import flown, trials_of_flight
+from polydom_builder.simulation.flights import flown, recorded_flight
 from polydom_builder.simulation.policies import compare_policies
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.options import Option
@@ -23,8 +23,8 @@ OPTIONS = (
 def run(arguments: Namespace) -> Outcome:
     """Answer the recorded items once more on a virtual clock; print the results beside the recorded ones."""
     bundle, flight = load_bundle(arguments.bundle), load_flight(arguments.file)
-    trials, asked = trials_of_flight(bundle, flight), arguments.deadline or [flight.header.deadline]
-    rows = compare_policies(bundle, trials, asked, policies_of(arguments), slowdown=arguments.slowdown)
+    answers, asked = recorded_flight(bundle, flight), arguments.deadline or [flight.header.deadline]
+    rows = compare_policies(bundle, answers, asked, policies_of(arguments), slowdown=arguments.slowdown, learns=True)
     recorded = flown(flight)
     print_text(
         f"recorded: {recorded['items']} items at {format_seconds(recorded['deadline'])}, {recorded['policy']}: "

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from polydom_builder.simulation.policies import POLICIES
+from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.commands.arguments import positive
 from polydom_runtime.commands.options import Option
-from polydom_runtime.costs import format_seconds
+from polydom_runtime.describing.outlook_table import COLUMNS, MEANING, outlook_cells
 from polydom_runtime.prediction import Policy
 from polydom_runtime.tables import TextTable
 
 from .deadlines import deadlines_option
 from .tables import print_table, print_text
 
-COLUMNS = ("#deadline", "policy", "#expected score", "#oracle", "#missed", "#items", "#p50", "#p99", "#slow-down")
+FIGURES = ("#oracle", "#p50", "#p99", "#slow-down")
 
-NOTES = """\
-Expected score: mean score, on held-out items, of the models that answered; a late answer counts as 0.
-Oracle: the best model for each item, chosen with all real times known in advance.
+NOTES = f"""\
+{MEANING}.
+oracle: the best model for each item, chosen with all real times known in advance, without pauses.
 p50, p99: of the time that elapsed, divided by the deadline."""
 
 
@@ -39,11 +40,13 @@ def policies_of(arguments: Namespace) -> Sequence[Policy]:
 
 def print_replayed(rows: Sequence[dict[str, Any]]) -> None:
     """Print the rows of `compare_policies`."""
-    print_table(TextTable("answers by deadline and policy", COLUMNS, [*map(_cells, rows)]))
+    deadline, *others, _ = COLUMNS
+    columns = deadline, "policy", *others, *FIGURES
+    print_table(TextTable("answers by deadline and policy", columns, [*map(_cells, rows)]))
     print_text(NOTES)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    scores = f"{row['score']:.4f}", f"{row['oracle']:.4f}"
+    deadline, *others, _ = outlook_cells(Outlook(*(row[name] for name in Outlook._fields)))
     times = (*(f"{row['elapsed_share'][q]:.2f}" for q in ("p50", "p99")), f"{row['slowdown']:.2f}")
-    return format_seconds(row["deadline"]), row["policy"], *scores, str(row["missed"]), str(row["items"]), *times
+    return deadline, row["policy"], *others, f"{row['oracle']:.3f}", *times

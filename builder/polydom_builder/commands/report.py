@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from polydom_builder.drawing.extra import check_extra
 from polydom_builder.exceptions import FitError
-from polydom_builder.simulation.policies import deadlines_of
+from polydom_builder.simulation.expected import some_deadlines
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import duration, share
@@ -25,14 +25,16 @@ from .deadlines import long_enough
 if TYPE_CHECKING:
     from polydom_builder.reporting.page import Page, Section
 
-EVALUATED = 5
-"""Deadlines at which labelled items are answered, if none are given."""
-
 OPTIONS = (
     Option("about BUNDLE|FLIGHT|PROFILE", "a bundle folder, a flight recording, or a device (name or .toml)"),
     Option("--out NAME.html", "the page to write", Path, required=True),
     Option("--costs NAME.costs", "measured times of the device, to replay (of a bundle)"),
-    Option("--deadline", "the deadlines, such as 2ms 5ms (default: spread over the range)", duration, nargs="+"),
+    Option(
+        "--deadline",
+        "with --costs or --items: the deadlines, such as 2ms 5ms (default: those of the bundle's table)",
+        duration,
+        nargs="+",
+    ),
     Option("--quantile", "the quantile of measured times that is the worst case (0.999)", share, 0.999),
     Option("--items ITEMS", "labelled items to answer: a packed .npz or MODULE:FUNCTION"),
     Option("--space MODULE:SPACE", "the feature space, with --items"),
@@ -45,6 +47,8 @@ def run(arguments: Namespace) -> Outcome:
     about = Path(arguments.about)
     if (arguments.items is None) != (arguments.space is None):
         raise FitError("--items must come with --space MODULE:SPACE, and the other way round. One of them is missing.")
+    if arguments.deadline and not (arguments.costs or arguments.items):
+        raise FitError("--deadline must come with --costs, the times to replay, or with --items. Both are missing.")
     page: Page
     if about.is_dir():
         page = _of_bundle(arguments)
@@ -82,8 +86,7 @@ def _evaluated(arguments: Namespace, bundle: Bundle) -> "Section":
     from polydom_builder.reporting.evaluation_section import evaluation_section
 
     test = Labelled.read(bundle.space_of(space_of(arguments.space)), arguments.items)
-    asked = arguments.deadline or deadlines_of(bundle, EVALUATED)
-    return evaluation_section(evaluate(bundle, test, long_enough(bundle, asked)))
+    return evaluation_section(evaluate(bundle, test, long_enough(bundle, arguments.deadline or some_deadlines(bundle))))
 
 
 def _is_flight(file: Path) -> bool:

@@ -1,15 +1,9 @@
 """The comparison of two bundles."""
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
-from polydom_builder.simulation.policies import deadlines_of
-from polydom_builder.simulation.simulate import simulate
-from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
@@ -17,7 +11,6 @@ from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.board import memory_need
 from polydom_runtime.measuring.cost_samples import AROUND
-from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.records.metrics import finite
 
 from .comparison import (
@@ -35,9 +28,6 @@ from .greatest_loss import greatest_loss
 
 BUNDLE_SIZES = 3
 """Times and answers are shown at a small, a middle and a large size. The answer that loses most is one of any size."""
-
-N_REPLAYED = 200
-"""The number of items of a replay."""
 
 ShippedScores = Mapping[tuple[frozenset[str], str], tuple[tuple[str, ...], float]]
 """The features of each shipped set in their order, and its score; by the set and the name of its estimator."""
@@ -64,7 +54,7 @@ def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
         _sets(_shipped(before), _shipped(after)),
         tuple(_answer(before, after, deadline, size) for deadline in _deadlines(before, after) for size in sizes),
         _answer(before, after, *_worst(before, after, (sizes[0], sizes[-1]))),
-        tuple(_replays(before, after, (sizes[0], sizes[-1]))),
+        tuple(_replays(before, after)),
     )
 
 
@@ -133,19 +123,9 @@ def _worst(before: Bundle, after: Bundle, sizes: tuple[float, float]) -> tuple[f
     return greatest_loss(before.index, after.index, sizes, (min(shortest), max(longest)))
 
 
-def _replays(before: Bundle, after: Bundle, sizes: tuple[float, float]) -> Iterator[ReplayChange]:
-    """Yield the mean scores of both at each deadline that is replayed for one of them, and that both can keep."""
-    spread = np.geomspace(sizes[0] or sizes[1] / N_REPLAYED, sizes[1], N_REPLAYED).tolist()
-    items = [Trials.typical(bundle, spread) for bundle in (before, after)]
-    for deadline in sorted({deadline for bundle in (before, after) for deadline in _replayed(bundle)}):
-        if not too_short(before, deadline) and not too_short(after, deadline):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a deadline of one may be outside of the other's range
-                pairs = zip((before, after), items, strict=True)
-                scores = [simulate(bundle, trials, deadline, adapt=False).score for bundle, trials in pairs]
-            yield ReplayChange(deadline, Fact(*scores))
-
-
-def _replayed(bundle: Bundle) -> list[float]:
-    """Return the deadlines that were replayed at the build, or five as for `polydom simulate` if there are none."""
-    return [o.deadline for o in bundle.times.outlook] or deadlines_of(bundle, 5)
+def _replays(before: Bundle, after: Bundle) -> Iterator[ReplayChange]:
+    """Yield the expected scores of both, hot, at each deadline that the tables of both have."""
+    scores = {o.deadline: o.score for o in after.times.outlook}
+    for o in before.times.outlook:
+        if o.deadline in scores:
+            yield ReplayChange(o.deadline, Fact(o.score, scores[o.deadline]))

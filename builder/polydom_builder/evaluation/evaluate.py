@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,16 @@ from polydom_builder.exceptions import ExportError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.commands.tally import LATE_BY, late_class, named_late
 from polydom_runtime.items.digests import SeenItems
-from polydom_runtime.prediction import Policy, Prediction, policy_for
+from polydom_runtime.prediction import Policy, Prediction, labels_of, policy_for
 
 from .baselines import Baselines, shipped
 from .evaluation import AtDeadline, Bin, Evaluation, Part, Timing
 from .judging import ItemNumbers, Judged
 from .labelled import Labelled, check_labels
 from .predictions import AnswerItems, planned_answers
+
+LATE = object()
+"""What a late answer says: no label."""
 
 OF_ELAPSED = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
@@ -48,6 +52,7 @@ def evaluate(
         seen.add(item)
     policy, baselines = policy_for(bundle, policy), baselines or shipped(bundle, test)
     everything, bands = np.arange(len(test.items)), size_bands(test.sizes, n_bands)
+    stated = {outlook.deadline: outlook.score for outlook in bundle.times.outlook}
 
     def at(deadline: float) -> AtDeadline:
         planned = planned_answers(bundle, test, deadline, policy)
@@ -57,16 +62,26 @@ def evaluate(
                 f"The node must answer all {len(test.items)} items. It answered {len(timed)}. Give a source that "
                 "yields the same items each time."
             )
-        told = {"node": [a.label for a in timed]} if timed is not None else {}
+        told = {"node": in_time(bundle, timed)} if timed is not None else {}
         told |= {"planned": [a.label for a in planned]}
         told |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
         judged = {name: Judged(bundle, labels, test.labels, test.groups) for name, labels in told.items()}
         parts = Parts(judged, timed or planned, test.sizes, deadline, is_timed=timed is not None)
-        return AtDeadline(deadline, parts.of(everything), tuple(map(parts.of, bands)))
+        return AtDeadline(deadline, parts.of(everything), tuple(map(parts.of, bands)), stated.get(deadline))
 
     identity, scoring, found = bundle.identity, bundle.promise.scoring, tuple(map(at, deadlines))
     about = identity.name, identity.version, bundle.sha256, scoring, policy, bundle.promise.late
     return Evaluation(*about, bundle.space.classes, found, seen.share)
+
+
+def in_time(bundle: Bundle, answers: Sequence[Prediction]) -> list[Any]:
+    """Return the labels of answers, with one that counts as in the table of deadlines in place of each late one.
+
+    That is a wrong label, or the prior's where a score is not a share of right answers.
+    """
+    is_share = bundle.space.classes and bundle.error_costs is None
+    late = LATE if is_share else labels_of(bundle)[bundle.prior.number]
+    return [answer.label if answer.deadline_met else late for answer in answers]
 
 
 def size_bands(sizes: Sequence[float], count: int) -> list[NDArray[np.intp]]:
@@ -102,7 +117,8 @@ class Parts:
         own = next(iter(self.systems.values()))
         answers = [self.answers[k] for k in chosen.tolist()]
         sizes = [self.sizes[k] for k in chosen.tolist()]
-        reliability = own.reliability(chosen, [a.confidence for a in self.answers])
+        sure = [a.confidence if a.deadline_met or not self.is_timed else None for a in self.answers]
+        reliability = own.reliability(chosen, sure)
         return Part(
             sizes=(min(sizes), max(sizes)),
             items=len(answers),
@@ -113,10 +129,10 @@ class Parts:
             confusion=own.confusion(chosen),
             reliability=reliability,
             calibration_error=mean_gap(reliability),
-            timing=self._timing(own, chosen, answers) if self.is_timed else None,
+            timing=self._timing(answers) if self.is_timed else None,
         )
 
-    def _timing(self, own: Judged, chosen: ItemNumbers, answers: Sequence[Prediction]) -> Timing:
+    def _timing(self, answers: Sequence[Prediction]) -> Timing:
         elapsed = np.array([a.elapsed_ns for a in answers]) * 1e-9
         met = np.array([a.deadline_met for a in answers])
         late = np.bincount(
@@ -126,7 +142,6 @@ class Parts:
         return Timing(
             late=int(late.sum()),
             late_by=named_late(late.tolist()),
-            right_in_time=float((own.right[chosen] & met).mean()) if own.bundle.space.classes else None,
             elapsed=quantiles,
             elapsed_share={name: seconds / self.deadline for name, seconds in quantiles.items()},
             reasons=_counted(a.reason for a in answers),

@@ -17,7 +17,7 @@ class JudgedScore(NamedTuple):
     """The score on new items of this kind lies between `low` and `high`, with a probability of
     `polydom_runtime.bundles.model_entry.CONFIDENCE`; both are None if there is only one group of items."""
     right: float | None
-    """The share of right answers, late ones among them; None for a regression."""
+    """The share of right answers; None for a regression."""
 
 
 class Bin(NamedTuple):
@@ -40,9 +40,6 @@ class Timing:
     late: int
     late_by: Mapping[str, int]
     """The number of late answers by the time that they took, divided by the deadline."""
-    right_in_time: float | None
-    """The share of items whose answers are right and in time; None for a regression. Here a late answer counts as
-    wrong; in scores it counts as the answer that it is."""
     elapsed: Mapping[str, float]
     """Quantiles of the seconds from the arrival of an item to its answer: ``p50``, ``p90``, ``p99``, ``max``."""
     elapsed_share: Mapping[str, float]
@@ -59,7 +56,8 @@ class Part:
     """The smallest and the largest size of the items."""
     items: int
     systems: Mapping[str, JudgedScore]
-    """``node``: the timed answers, if there are any. ``planned``: those that the same policy gives if each unit takes
+    """``node``: the timed answers, if there are any; a late one counts as wrong, or as the prior where the score is no
+    share of right answers. ``planned``: those that the same policy gives if each unit takes
     its typical time. ``single``: the best set that fits every item. ``cheap_first``: features added cheapest first,
     until the time of the item is used. The last two are by planned costs, with no overrun counted against them."""
     prior: int
@@ -70,7 +68,7 @@ class Part:
     """Answers that were withheld; they count in no score."""
     confusion: tuple[tuple[int, ...], ...]
     """A row for each true class, a column for each answer, in the order of the classes of the evaluation; one more of
-    both if a label is none of these. Empty for a regression."""
+    both if a label is none of these, or an answer was late. Empty for a regression."""
     reliability: tuple[Bin, ...]
     """Bins of answers by rising confidence; empty if the bundle states none."""
     calibration_error: float | None
@@ -86,6 +84,8 @@ class AtDeadline:
     deadline: float
     whole: Part
     bands: tuple[Part, ...]
+    stated: float | None = None
+    """The score that the table of the bundle states, hot; None if this deadline is not in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def planned_answers(bundle: Bundle, test: Labelled, deadline: float, policy: Pol
         return lambda number: _Timed(world.run_of(number), exported(number))
 
     predictor = Predictor(
-        for_trials(bundle.at(deadline)),
+        for_trials(bundle.at(deadline), deadline),
         world.space,
         deadline=deadline,
         policy=policy,

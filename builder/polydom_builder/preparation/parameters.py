@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Memory
 from joblib import hash as content_hash
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn.metrics import check_scoring, get_scorer, get_scorer_names
 
 from polydom_builder.costs.model_limits import bytes_of
 from polydom_builder.exceptions import TrainingError
@@ -21,6 +21,7 @@ from polydom_builder.training.families import named, named_estimators
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import checked_space
+from polydom_runtime.near_names import did_you_mean, one_of
 from polydom_runtime.policy.deadline import MAX_SECONDS
 
 from .settings import CORRECTIONS, NamedSettings, Settings
@@ -48,7 +49,12 @@ def checked_estimator(search: NamedSettings) -> Scoring:
             get_scorer(scoring) if isinstance(scoring, str) else check_scoring(model, scoring)
         content_hash((scoring, search.estimator))
     except ValueError as e:
-        raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
+        if not isinstance(scoring, str):
+            raise TrainingError(f"The scoring must be a scorer of scikit-learn, or its name. {e}") from e
+        raise TrainingError(
+            "The scoring must be the name of a scorer of scikit-learn, such as accuracy, f1_macro or r2. "
+            f"Got {scoring}.{did_you_mean(scoring, get_scorer_names())}"
+        ) from e
     except (pickle.PicklingError, TypeError, AttributeError) as e:
         raise TrainingError(
             "The scoring and the estimator must be picklable: their content identifies cached scores, and each worker "
@@ -85,12 +91,18 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
         given = np.asarray(deadline, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         given = np.empty(0)
-    if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < MAX_SECONDS:
+    if not len(given) or not given[0] > 0.0 or not given[-1] < MAX_SECONDS or (np.diff(given) < 0.0).any():
         raise DeadlineError(
-            f"The deadline must be positive seconds, such as 0.002, less than {MAX_SECONDS:g}, or a range (low, high). "
-            f"Got {shown(deadline)}."
+            f"The deadline must be positive seconds, such as 0.002, less than {MAX_SECONDS:g}, or a range (low, high), "
+            f"or several rising ones. Got {shown(deadline)}."
         )
     return float(given[0]), float(given[-1])
+
+
+def asked_deadlines(deadline: Any) -> tuple[float, ...]:
+    """Return the deadlines that the user asks about one by one: more than the ends of a range; otherwise none."""
+    given = np.unique(np.asarray(deadline, dtype=np.float64)) if deadline is not None else np.empty(0)
+    return tuple(given.tolist()) if len(given) > 2 else ()
 
 
 def check_settings(given: Settings) -> None:
@@ -109,7 +121,7 @@ def check_settings(given: Settings) -> None:
             check_number("tolerance", promise.tolerance, 0.0, np.inf, ", or 'auto'")
         check_number("tolerance_quantile", promise.tolerance_quantile, 0.0, 1.0)
     if noise.correction not in CORRECTIONS:
-        raise TrainingError(f"correction must be one of {', '.join(map(str, CORRECTIONS))}. Got {noise.correction!r}.")
+        raise TrainingError(one_of("correction", CORRECTIONS, noise.correction))
     check_number("standard_errors", noise.standard_errors, 0.0, np.inf)
     if not isinstance(answers.confidence, bool):
         raise TrainingError(f"confidence must be True or False. Got {shown(answers.confidence)}.")

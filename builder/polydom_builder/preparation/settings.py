@@ -11,6 +11,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.sets.combined_costs import Combine
 from polydom_runtime.causes import shown
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.near_names import one_of
 
 CORRECTIONS = ("resampling", "nested", None)
 
@@ -220,7 +221,7 @@ class NamedSettings(BaseEstimator):  # type: ignore[misc]
 
     estimator: Any
     space: FeatureSpace
-    deadline: float | tuple[float, float] | None
+    deadline: float | Sequence[float] | None
     size_range: tuple[float, float] | None
     scoring: str | Callable[..., float] | None
     cv: Any
@@ -275,12 +276,12 @@ class NamedSettings(BaseEstimator):  # type: ignore[misc]
     def _set_field(self, name: str, field: str, value: Any) -> None:
         record = getattr(self, name) or RECORDS[name]()
         if field not in (known := record.get_params()):
-            raise ValueError(f"A field of {name} must be one of {', '.join(known)}. Got {field!r}.")
+            raise ValueError(one_of(f"A field of {name}", known, field))
         setattr(self, name, replace(record, **{field: value}))
 
     def _set_of_estimator(self, name: str, parameter: str, value: Any) -> None:
         if name not in self.estimator:
-            raise ValueError(f"The name of an estimator must be one of {', '.join(self.estimator)}. Got {name!r}.")
+            raise ValueError(one_of("The name of an estimator", self.estimator, name))
         if parameter:
             self.estimator[name].set_params(**{parameter: value})
         else:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from polydom_builder.displays.index_view import IndexView
-from polydom_builder.simulation.policies import trials_of
-from polydom_builder.simulation.trials import Trials
+from polydom_builder.simulation.expected import own_deadlines
+from polydom_builder.simulation.recorded import Recorded
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import CONFIDENCE, ModelEntry
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.description import Description, amounts, describe
 from polydom_runtime.describing.outlook_table import set_text, shortcomings, times_of_regimes
+from polydom_runtime.describing.promise_text import only_prior_text, promises_score
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short
@@ -19,13 +20,10 @@ from .confidence_section import confidence_section
 from .cost_section import cost_section
 from .index_sections import feature_section, set_section
 from .page import Page, Section, percent
-from .replayed import Replayed, replayed
+from .replayed import Replayed, replayed, stated
 from .score_section import gain_text, score_section
 
-REPLAYED_DEADLINES, SLOW_MODELS = 12, 100
-"""Deadlines that are replayed; with more models than these, half as many, since each takes up to a second."""
-
-REPLAYED_ITEMS, MOST_MODELS = 1000, 300
+MOST_MODELS = 300
 
 
 def bundle_page(
@@ -38,31 +36,32 @@ def bundle_page(
 ) -> Page:
     """Return the report on a bundle.
 
-    `samples`: measured times, which are replayed; without them, every unit takes its typical time. `deadlines`: the
-    deadlines to replay, in seconds; spread over the range of the bundle if there are none. `quantile`: the promised
+    `samples`: measured times, which are replayed; without them, the page has the table that the bundle states.
+    `deadlines`: the deadlines to replay, in seconds; those of this table if there are none. `quantile`: the promised
     share of answers in time, for fits of the samples. `more`: further sections, which come after those on scores.
 
     Raises `DeadlineError` if all deadlines are too short. Raises `FitError`, `MeasurementError` if the samples are not
     those of the bundle's features, or are not sound.
     """
     view, said = IndexView.of_bundle(bundle), describe(bundle)
-    trials = Trials.typical(bundle, view.sizes) if samples is None else trials_of(bundle, samples, REPLAYED_ITEMS, 1)
-    n_deadlines = REPLAYED_DEADLINES if len(bundle.models) <= SLOW_MODELS else REPLAYED_DEADLINES // 2
-    asked = sorted(deadlines) or view.deadlines(n_deadlines)
-    rows = replayed(bundle, trials, asked)
-    if not rows:
-        raise DeadlineError(too_short(bundle, max(asked)))
+    if samples is None and bundle.times.outlook:
+        rows = stated(bundle)
+    else:
+        asked = sorted(deadlines) or own_deadlines(bundle)
+        recorded = Recorded.typical(bundle, view.sizes) if samples is None else Recorded.of(bundle, samples)
+        if not (rows := replayed(bundle, recorded, asked)):
+            raise DeadlineError(too_short(bundle, max(asked)))
     features, worth = feature_section(view)
     promised = [row for row in rows if view.promises(row.deadline)] or rows
     identity, warnings = bundle.identity, _warnings(bundle)
     if deadlines and len(promised) < len(rows):
         warnings.append("For some of these deadlines the bundle may lack the best models: it was built for others.")
-    stated = ", ".join(filter(None, (identity.version and f"version {identity.version}", identity.built)))
+    dated = ", ".join(filter(None, (identity.version and f"version {identity.version}", identity.built)))
     n_models, _, size = said.facts["models"].partition(", ")
     return Page(
         "bundle",
         identity.name or (bundle.path.name if bundle.path else "bundle"),
-        stated or "no version or date is stated",
+        dated or "no version or date is stated",
         [
             (said.facts["deadlines"], "deadlines"),
             *_scores(view, [promised[0], promised[-1]][: len(promised)]),
@@ -142,11 +141,13 @@ def _warnings(bundle: Bundle) -> list[str]:
     origin = bundle.times.origin
     found = ["The costs are estimated, not measured."] if origin.estimated else []
     found += [_sentence(note) for note in origin.notes]
-    if bundle.promise.margin is None and bundle.promise.alpha == float("inf") and not bundle.is_greedy:
-        found.append("Nothing is promised about the score.")
+    if not bundle.is_greedy and not promises_score(bundle):
+        found.append("Nothing useful is promised about the score.")
     for regime, times in times_of_regimes(bundle).items():
-        found += [_sentence(text) for text in shortcomings(regime, times.outlook, bundle.promise.late)]
-    if bundle.shipping.n_left_out:
+        found += [_sentence(text) for text in shortcomings(regime, times.outlook, bundle.promise)]
+    if text := only_prior_text(bundle):
+        found.append(_sentence(text))
+    elif bundle.shipping.n_left_out:
         found.append(f"{bundle.shipping.n_left_out} models were left out to keep the limits.")
     if any(model.estimate is None for model in bundle.models):
         found.append("Scores are as measured, with the luck of models that were chosen by them; no interval is stated.")

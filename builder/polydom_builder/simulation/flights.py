@@ -13,11 +13,12 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.measuring.cost_samples import AFTER, AROUND, BEFORE, WAKING
 from polydom_runtime.records.flight_file import Flight, FlightRecord
 
+from .recorded import Recorded
 from .trials import Trials
 
 
-def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
-    """Return the recorded items with the time of every unit of the bundle on each, recorded or estimated.
+def recorded_flight(bundle: Bundle, flight: Flight) -> Recorded:
+    """Return the recorded answers, with the time of every unit of the bundle on each, recorded or estimated.
 
     Recorded times are used unchanged. For a feature that was not computed on an item, the time is estimated: its
     expected time, multiplied by the ratio of recorded to expected time of the features that were computed. Items
@@ -36,7 +37,8 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
     units = (*(step.name for step in bundle.times.worst.steps), *bundle.names, *AROUND)
     seconds = np.array([[row[unit] for row in rows] for unit in units])
     models = np.array([book.model_seconds(record) for record in records])
-    return Trials(units, np.array([r.size for r in records]), seconds, models)
+    trials = Trials(units, np.array([r.size for r in records]), seconds, models)
+    return Recorded(trials, np.arange(len(trials)), len(trials))
 
 
 def flown(flight: Flight) -> dict[str, Any]:

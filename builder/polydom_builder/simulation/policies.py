@@ -6,39 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.measuring.cost_samples import AROUND, CostSamples
+from polydom_runtime.measuring.cost_samples import AROUND
 from polydom_runtime.prediction import Policy
 
+from .expected import outlook_of
+from .recorded import Recorded
 from .simulate import simulate
 from .trials import Trials
 
 POLICIES: tuple[Policy, ...] = ("anytime", "strict")
-
-
-def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, regime: Regime = "hot") -> Trials:
-    """Return items as they came when they were measured; if none were, random sizes of the bundle's range.
-
-    The random sizes are uniform on the log scale. `FitError` if the samples lack a unit of the bundle or the regime.
-    """
-    needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, *AROUND]
-    if missing := [unit for unit in needed if unit not in samples.units]:
-        raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
-    samples.check()
-    if regime in samples.items or regime != "hot":
-        return Trials.as_they_came(samples, count, regime, seed)
-    low, high = np.log(bundle.promise.sizes)
-    sizes = np.exp(np.random.default_rng(seed).uniform(low, high, count))
-    return Trials.drawn(samples, sizes.tolist(), seed)
-
-
-def deadlines_of(bundle: Bundle, count: int) -> list[float]:
-    """Return `count` deadlines in seconds, evenly spread on the log scale over the bundle's range."""
-    return spread_deadlines(bundle.promise.budgets, bundle.promise.sizes, bundle.index.candidates, count)
 
 
 def spread_deadlines(
@@ -60,33 +40,33 @@ def spread_deadlines(
 
 def compare_policies(
     bundle: Bundle,
-    trials: Trials,
+    recorded: Recorded,
     deadlines: Sequence[float],
     policies: Sequence[Policy] = POLICIES,
     *,
     slowdown: float = 1.0,
-    adapt: bool = True,
+    learns: bool = False,
     regime: Regime = "hot",
 ) -> list[dict[str, Any]]:
-    """Return a row for each deadline and policy, simulated on the same trials, slowed by a factor."""
-    trials = trials.slowed(slowdown)
-    rows = []
+    """Return a row for each deadline and policy, simulated on the same answers, slowed by a factor.
+
+    `learns`: whether the node learns from its answers; otherwise it keeps to the times of the bundle, and the rows of
+    the policy that it follows are those of the bundle's table if the answers are those of the build.
+    """
+    recorded, rows = recorded.slowed(slowdown), []
     for deadline in deadlines:
-        best = oracle_score(bundle.at(deadline, regime), trials, deadline)
+        best = oracle_score(bundle.at(deadline, regime), recorded.trials, deadline)
         for policy in policies:
-            outcome = simulate(bundle, trials, deadline, policy=policy, adapt=adapt, regime=regime)
-            shares = np.array([a.elapsed_ns for a in outcome.answers]) / (deadline * 1e9)
+            outcome = simulate(bundle, recorded.trials, deadline, policy=policy, adapt=learns, regime=regime)
+            shares = outcome.seconds / deadline
             rows.append(
                 {
-                    "deadline": deadline,
+                    **outlook_of(outcome, deadline, recorded)._asdict(),
                     "policy": policy,
-                    "score": outcome.score,
                     "oracle": best,
-                    "missed": outcome.missed,
-                    "items": len(trials),
                     "elapsed_share": {"p50": float(np.median(shares)), "p99": float(np.quantile(shares, 0.99))},
                     "slowdown": max(a.slowdown for a in outcome.answers),
-                    "features": outcome.features,
+                    "sets": outcome.features,
                     "reasons": outcome.reasons,
                 }
             )

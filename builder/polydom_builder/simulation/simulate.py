@@ -32,11 +32,18 @@ class Simulated:
 
     answers: list[Prediction]
     """One for each trial, in order."""
+    late_score: float = 0.0
+    """What a late answer counts: 0, or the score of the prior if that is less, as with errors."""
 
     @property
     def score(self) -> float:
-        """The mean expected score; a late answer counts as 0."""
-        return float(np.mean([a.accuracy if a.deadline_met else 0.0 for a in self.answers]))
+        """The mean expected score."""
+        return float(np.mean([a.accuracy if a.deadline_met else self.late_score for a in self.answers]))
+
+    @property
+    def seconds(self) -> Floats:
+        """The seconds that each answer took, shape ``(n_trials,)``."""
+        return np.array([a.elapsed_ns for a in self.answers]) / 1e9
 
     @property
     def missed(self) -> int:
@@ -78,7 +85,7 @@ def simulate(
     `regime`: the regime of the trials; the node plans with its times. `timed`: the real seconds of the models on each
     trial, if they are known better than from the time of the reference model.
     """
-    bundle = for_trials(bundle.at(deadline, regime))  # which has the times of no other regime
+    bundle = for_trials(bundle.at(deadline, regime), deadline)  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})
     predictor = Predictor(
         bundle,
@@ -92,12 +99,14 @@ def simulate(
         answers.append(predictor.predict_one(trial))
         predictor.use_slack(SLACK)
         world.clock.advance(seconds=SLACK)
-    return Simulated(answers)
+    return Simulated(answers, min(0.0, bundle.prior.accuracy))
 
 
-def for_trials(bundle: Bundle) -> Bundle:
-    """Return a bundle whose items may be the numbers of trials."""
-    return replace(bundle, space=bundle.space._replace(item_kind=None))
+def for_trials(bundle: Bundle, deadline: float) -> Bundle:
+    """Return a bundle whose items may be the numbers of trials, and which takes a deadline without a warning."""
+    low, high = bundle.promise.budgets
+    promise = bundle.promise._replace(budgets=(min(low, deadline), max(high, deadline)))
+    return replace(bundle, space=bundle.space._replace(item_kind=None), promise=promise)
 
 
 class World:

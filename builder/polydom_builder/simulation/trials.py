@@ -41,7 +41,7 @@ class Trials:
         """
         rng = np.random.default_rng(seed)
         if regime in samples.items or regime != "hot":
-            items = _items_of(samples, regime)
+            items = items_of(samples, regime)
             apart = np.abs(np.log(np.asarray(sizes)[:, None] / items.sizes)) + rng.uniform(
                 0.0, NEAR_SIZE, (len(sizes), len(items.sizes))
             )
@@ -59,7 +59,7 @@ class Trials:
         Nothing is interpolated. If there are fewer answers than `count`, they begin anew; if there are more, a random
         part of them is taken.
         """
-        items = _items_of(samples, regime)
+        items = items_of(samples, regime)
         n_items, n_rounds = items.seconds.shape[1:]
         passes, rest = divmod(count, n_items * n_rounds)
         part = np.sort(np.random.default_rng(seed).permutation(n_items * n_rounds)[:rest])
@@ -107,7 +107,8 @@ def halves(samples: CostSamples) -> tuple[CostSamples, CostSamples]:
     return half(0), half(1)
 
 
-def _items_of(samples: CostSamples, regime: Regime) -> ItemSamples:
+def items_of(samples: CostSamples, regime: Regime) -> ItemSamples:
+    """Return the times of items as they come in a regime; `FitError` if there are none."""
     if regime not in samples.items:
         raise FitError(
             f"The costs must have times of items as they come, {regime}. They have "

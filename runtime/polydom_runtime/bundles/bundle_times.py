@@ -51,19 +51,38 @@ class Choice(NamedTuple):
     guarded: Times
 
 
+ONLY_PRIOR = 0.99
+"""The share of answers by the prior from which on a deadline buys nothing."""
+
+ExpectedScore = Annotated[float, In(-HUGE, HUGE)]
+
+
 class Outlook(NamedTuple):
-    """The answers to expect at one deadline in one regime, as replays on the host showed."""
+    """The answers to expect at one deadline in one regime, as replays on the host showed.
+
+    A late answer counts as 0 in scores, or as the prior where that scores less.
+    """
 
     deadline: Deadline
     """The deadline in seconds."""
-    score: Annotated[float, In(-HUGE, HUGE)]
-    """The mean expected score without pauses; a late answer counts as 0."""
+    score: ExpectedScore
     prior_share: Share
     """The share of answers by the prior."""
     features: Annotated[tuple[str, ...], Size(0, MAX_FEATURES), Once("feature_sets", 1000)]
     """The set that answers most often; empty if that is the prior."""
     late: Share
-    """The share of late answers without pauses."""
+    """`score`, `late`: the mean expected score and the share of late answers on the machine as it was measured, with
+    the pauses that it made."""
+    score_alone: ExpectedScore
+    late_alone: Share
+    """`score_alone`, `late_alone`: the same without pauses, as if the machine did nothing else."""
+    answers: Annotated[int, In(0, 1 << 30)]
+    """The number of recorded answers that it rests on; 0 if each unit takes its typical time."""
+
+    @property
+    def is_only_prior(self) -> bool:
+        """Whether hardly an answer is more than the prior."""
+        return self.prior_share >= ONLY_PRIOR
 
 
 class BundleTimes(NamedTuple):

@@ -1,4 +1,4 @@
-"""What deadlines buy in each regime, as a table."""
+"""What deadlines buy in each regime, as a table: every command shows this one."""
 
 import math
 from bisect import bisect_left
@@ -6,16 +6,19 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import APART, REGIMES, BundleTimes, Outlook, Regime
+from polydom_runtime.bundles.bundle_times import APART, ONLY_PRIOR, REGIMES, BundleTimes, Outlook, Regime
+from polydom_runtime.bundles.promise import Promise
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.tables import TextTable, percent
 
-from .time_bounds import first_answer
+COLUMNS = ("#deadline", "#score", "#late", "#score alone", "#late alone", "#prior", "most answers by")
 
-ONLY_PRIOR = 0.99
-"""The share of answers by the prior from which on a deadline buys nothing."""
-
-PAUSED = "pauses of the machine, which no plan avoids, are not among these answers"
+MEANING = (
+    "score, late: on the machine as it was measured, with its pauses; alone: without them, as if it did nothing else; "
+    "a late answer counts as 0 in scores"
+)
+Z_95 = 1.645
+"""The one-sided 95 % point of the normal distribution."""
 
 
 def set_text(features: Sequence[str], estimator: str = "", plus: str = "+") -> str:
@@ -36,40 +39,69 @@ def times_of_regimes(bundle: Bundle) -> dict[Regime, BundleTimes]:
 def outlook_table(bundle: Bundle, deadline: float | None = None) -> TextTable:
     """Return the expected score, late answers, and who answers, by regime and deadline, and notes on each regime.
 
-    `deadline`: seconds; it gets a line of its own in each regime, between those that were replayed.
+    `deadline`: seconds; if it was not replayed, it gets a line in each regime with what those beside it hold.
     """
-    every = times_of_regimes(bundle)
-    columns = ("regime", "#deadline", "#score", "#late", "#promised", "#prior", "most answers by")
-    promised = f"≤ {percent(bundle.promise.late)}"
-    rows = [
-        (regime, format_seconds(o.deadline), f"{o.score:.3f}", percent(o.late), promised, percent(o.prior_share), by)
-        for regime, times in every.items()
-        for o, by in _with(times.outlook, deadline)
-    ]
+    every, low = times_of_regimes(bundle), bundle.promise.budgets[0]
+    rows = [(regime, *cells) for regime, times in every.items() for cells in _lines(times.outlook, deadline)]
     notes = [note for regime, times in every.items() for note in _notes(bundle, regime, times.outlook)]
+    if rows and any(times.outlook and times.outlook[0].deadline * APART < low for times in every.values()):
+        notes.insert(
+            0, f"the bundle was built for deadlines from {format_seconds(low)}: below, it may lack good models"
+        )
     origin = bundle.times.origin
     if origin.estimated:
         whose = f"all of this is for {origin.device}, estimated: on a slower machine, more answers are the prior"
         notes.append(whose)
-    title = f"expected answers {', '.join(_meaning(bundle, regime) for regime in every)}:"
-    return TextTable(title, columns, rows, [*[PAUSED] * bool(rows), *notes])
+    meanings = ", ".join(_meaning(bundle, regime) for regime in every)
+    title = f"expected answers {meanings}; promised is at most {percent(bundle.promise.late)} late:"
+    return TextTable(title, ("regime", *COLUMNS), rows, [*[MEANING] * bool(rows), *notes])
 
 
-def outlook_text(bundle: Bundle) -> str:
-    """Return the table as lines."""
-    return "\n".join(outlook_table(bundle).lines("  "))
+def outlook_cells(o: Outlook) -> tuple[str, ...]:
+    """Return an outlook as cells below `COLUMNS`."""
+    measured, alone = (
+        (f"{score:.3f}", percent(late)) for score, late in ((o.score, o.late), (o.score_alone, o.late_alone))
+    )
+    return format_seconds(o.deadline), *measured, *alone, percent(o.prior_share), set_text(o.features)
 
 
-def shortcomings(regime: Regime, outlook: Sequence[Outlook], promised: float) -> Iterator[str]:
-    """Yield why some deadlines of a regime buy less than was asked for.
+def most_likely(share: float, answers: int) -> float:
+    """Return what a share of some recorded answers is at most, with 95 % confidence, by the interval of Wilson.
 
-    `promised`: the promised share of late answers.
+    >>> round(most_likely(0.0, 53), 3), round(most_likely(0.02, 1000), 3)
+    (0.049, 0.029)
     """
-    if priors := [*takewhile(lambda o: o.prior_share >= ONLY_PRIOR, outlook)]:
-        too_large = f"{percent(ONLY_PRIOR)} or more of the items are too large to get more than the prior"
-        yield f"{regime}: at deadlines up to {format_seconds(priors[-1].deadline)}, {too_large}"
-    if late := [f"{percent(o.late)} at {format_seconds(o.deadline)}" for o in outlook if o.late > promised * APART]:
-        yield f"{regime}: the replays were late more often than the promised {percent(promised)}: {', '.join(late)}"
+    z2 = Z_95**2
+    spread = Z_95 * math.sqrt(share * (1.0 - share) / answers + z2 / (4.0 * answers**2))
+    return (share + z2 / (2.0 * answers) + spread) / (1.0 + z2 / answers)
+
+
+def shortest_useful(outlook: Sequence[Outlook]) -> Outlook | None:
+    """Return the outlook at the shortest deadline that gives more than the prior; None if none does."""
+    return next((o for o in outlook if not o.is_only_prior), None)
+
+
+def in_range(outlook: Sequence[Outlook], promise: Promise) -> list[Outlook]:
+    """Return the outlooks within the range of deadlines that a bundle was built for."""
+    return [o for o in outlook if o.deadline * APART >= promise.budgets[0]]
+
+
+def shortcomings(regime: Regime, outlook: Sequence[Outlook], promise: Promise) -> Iterator[str]:
+    """Yield why some deadlines of a bundle's range buy less in a regime than was asked for."""
+    asked = in_range(outlook, promise)
+    if priors := [*takewhile(lambda o: o.is_only_prior, asked)]:
+        only = f"{percent(ONLY_PRIOR)} or more of the answers are only the prior"
+        yield f"{regime}: at deadlines up to {format_seconds(priors[-1].deadline)}, {only}"
+    if late := [f"{percent(o.late)} at {format_seconds(o.deadline)}" for o in asked if o.late > promise.late * APART]:
+        yield f"{regime}: more answers are late than the promised {percent(promise.late)}: {', '.join(late)}"
+
+
+def useful_text(outlook: Sequence[Outlook]) -> str:
+    """Return the shortest deadline for more than the prior, in words."""
+    first = shortest_useful(outlook)
+    if first is None:
+        return "not replayed" if not outlook else "none: no deadline gives more than the prior"
+    return f"{format_seconds(first.deadline)}{' or less' if first is outlook[0] else ''}"
 
 
 def _meaning(bundle: Bundle, regime: Regime) -> str:
@@ -78,34 +110,28 @@ def _meaning(bundle: Bundle, regime: Regime) -> str:
     return f"{regime} (after {format_seconds(bundle.regimes[regime].asleep)} asleep)"
 
 
-def _with(outlook: Sequence[Outlook], deadline: float | None) -> Iterator[tuple[Outlook, str]]:
-    """Yield the rows and who answers, with one for a further deadline, if it is not below all of them."""
-    rows = [(o, set_text(o.features)) for o in outlook]
-    if deadline is not None and outlook and outlook[0].deadline <= deadline * APART:
-        after = bisect_left(outlook, deadline / APART, key=lambda o: o.deadline)
-        if after == len(outlook):
-            rows.append((outlook[-1]._replace(deadline=deadline), "(as the line before)"))
-        elif outlook[after].deadline > deadline * APART:
-            between = _between(outlook[after - 1], outlook[after], deadline)
-            rows.insert(after, (between, "(between the lines beside it)"))
-    yield from rows
-
-
-def _between(low: Outlook, high: Outlook, deadline: float) -> Outlook:
-    share = math.log(deadline / low.deadline) / math.log(high.deadline / low.deadline)
-    mixed = {
-        name: getattr(low, name) + share * (getattr(high, name) - getattr(low, name))
-        for name in ("score", "prior_share", "late")
-    }
-    return low._replace(deadline=deadline, **mixed)
+def _lines(outlook: Sequence[Outlook], deadline: float | None) -> list[tuple[str, ...]]:
+    """Return the cells of all rows, with one for a further deadline, if it is not below all of them."""
+    rows = [*map(outlook_cells, outlook)]
+    if deadline is None or not outlook or deadline * APART < outlook[0].deadline:
+        return rows
+    after, asked = bisect_left(outlook, deadline / APART, key=lambda o: o.deadline), format_seconds(deadline)
+    if after == len(rows):
+        rows.append((asked, *rows[-1][1:-1], "(as the line before)"))
+    elif outlook[after].deadline > deadline * APART:
+        between = (
+            low if low == high else f"{low} to {high}" for low, high in zip(*rows[after - 1 : after + 1], strict=True)
+        )
+        rows.insert(after, (asked, *[*between][1:-1], "(between the lines beside it)"))
+    return rows
 
 
 def _notes(bundle: Bundle, regime: Regime, outlook: Sequence[Outlook]) -> Iterator[str]:
-    first = first_answer(bundle, regime)
-    if first is None:
-        yield f"{regime}: no set scores higher than the prior"
-        return
-    sooner = any(o.deadline < first.seconds and o.prior_share < ONLY_PRIOR for o in outlook)
-    more = "; below, answers get more only where units are quicker than that" * sooner
-    yield f"{regime}: the shortest deadline for more than the prior, with the smallest items, is {first}{more}"
-    yield from (f"warning: {text}" for text in shortcomings(regime, outlook, bundle.promise.late))
+    yield f"{regime}: the shortest deadline for more than the prior: {useful_text(outlook)}"
+    answers, promised = min((o.answers for o in outlook), default=0), bundle.promise.late
+    if answers and (most := most_likely(0.0, answers)) > promised:
+        yield (
+            f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where none "
+            f"was, up to {percent(most)} may be"
+        )
+    yield from (f"warning: {text}" for text in shortcomings(regime, outlook, bundle.promise))

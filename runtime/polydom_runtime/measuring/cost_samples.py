@@ -22,6 +22,10 @@ MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 
 MAX_PAUSES = 10_000
 
+BUSY_SHARE = 0.8
+"""A machine on which a measurement got less of a processor than this was busy. Three programs on two processors get two
+thirds each."""
+
 BEFORE, WAKING, AFTER = AROUND = "(before)", "(waking)", "(after)"
 """The units that come around features and models, as in `UnitTimes.around`: clock, size and first decision; what the
 first feature after a sleep takes longer; and the end of the answer."""
@@ -134,13 +138,30 @@ class Pauses:
         paused = sum(self.lengths)
         return self.watched / (self.watched + paused) if paused else 1.0
 
-    def share_hit(self, deadline: float, longest: float = math.inf) -> float:
-        """Return the share of answers, up to `longest` seconds each, that a pause longer than the deadline hits.
+    @property
+    def is_busy(self) -> bool:
+        """Whether other work had so much of the processor that times and promises are those of a busy machine."""
+        return self.processor_share < BUSY_SHARE
 
-        Only pauses within calls count, the parts of measured answers.
+    def late_shares(self, worked: Floats, deadline: float) -> Floats:
+        """Return for answers that work for some seconds the probability that a pause makes each late.
+
+        After a pause a node plans with the time that is left. So a pause makes an answer late only if it begins where
+        less time than its length is left until the deadline, and the answer is still at work there.
+
+        Only pauses within calls count, the parts of measured answers. O((pauses + answers) log pauses).
+
+        >>> Pauses.of(1.0, [], timed=1.0, in_calls=[0.003]).late_shares(np.array([0.001, 0.002]), 0.004).round(4)
+        array([0.   , 0.001])
         """
-        hits = sum(length > deadline for length in self.in_calls)
-        return min(hits * min(deadline, longest) / self.timed, 1.0) if hits else 0.0
+        if not self.in_calls or not self.timed:
+            return np.zeros(len(worked))
+        lengths, work = np.sort(self.in_calls), np.minimum(worked, deadline)
+        sums, unused = np.concatenate([[0.0], np.cumsum(lengths)]), deadline - work
+        some, whole = np.searchsorted(lengths, unused), np.searchsorted(lengths, deadline)
+        exposed = (len(lengths) - whole) * work + sums[whole] - sums[some] - (whole - some) * unused
+        shares: Floats = -np.expm1(-exposed / self.timed)
+        return shares
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -30,7 +30,7 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given. Warn if it is outside the bundle's range.
 
     A very long one is questioned, unless the bundle was built for it. `DeadlineError` if it is not a positive number
-    below `MAX_SECONDS`, is shorter than the worst case of dispatch, or is missing though the bundle has no longest one.
+    below `MAX_SECONDS`, is shorter than dispatch typically takes, or is missing though the bundle has no longest one.
     """
     low, high = bundle.promise.budgets
     if deadline is None and high == math.inf:
@@ -76,12 +76,18 @@ def doubt(seconds: float) -> str:
 
 
 def too_short(bundle: Bundle, deadline: float) -> str:
-    """Return why a bundle cannot answer within a deadline in seconds, and what to do; an empty text if it can."""
+    """Return why a bundle cannot answer within a deadline in seconds, and what to do; an empty text if it can.
+
+    It cannot if dispatch alone typically takes longer: then most answers are late, even those of the prior.
+    """
     size, times = bundle.promise.sizes[0], bundle.times
-    worst = times.worst.dispatch(size)
-    if deadline >= worst:
+    typical, worst = times.typical.dispatch(size), times.worst.dispatch(size)
+    if deadline >= typical:
         return ""
-    return too_short_for("dispatch alone", deadline, typical=times.typical.dispatch(size), worst=worst)
+    return (
+        f"The deadline must be at least {format_seconds(typical)}, which dispatch alone typically takes "
+        f"({format_seconds(worst)} at worst). Got {format_seconds(deadline)}. Choose a longer one."
+    )
 
 
 def too_short_for(what: str, deadline: float, *, typical: float, worst: float, or_else: str = "") -> str:

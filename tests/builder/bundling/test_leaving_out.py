@@ -13,13 +13,14 @@ from polydom_builder.bundling.export import with_prefixes
 from polydom_builder.bundling.leaving_out import within_limits
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.verification.verify import verify_bundle
+from polydom_runtime import CostFunction, Feature, FeatureSpace, UnitTimes
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.promise import Limits
 from polydom_runtime.exceptions import PolyDomError
 from tests.builder import task
 from tests.builder.bundling.shipped_scores import mean_score_of
-from tests.builder.searches import fit, search
+from tests.builder.searches import fit, made, search
 
 US = task.US
 
@@ -173,7 +174,7 @@ def test_limits_and_sizes_that_make_no_sense_are_refused_before_the_training(
 def test_a_memory_that_holds_no_model_is_refused_before_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PolyDomSearch, "_explore", too_early)
 
-    with pytest.raises(PolyDomError, match=r"At least one model must fit 0.0001 MB\. The smallest of 5 has a file of"):
+    with pytest.raises(PolyDomError, match=r"At least one model must fit 0.1 kB\. The smallest of 5 has a file of"):
         fit(search(max_memory=100))
 
 
@@ -194,3 +195,17 @@ def test_huge_limits_are_none(tmp_path: Path) -> None:
     bundle = exported(tmp_path, max_models=10**30, max_memory=f"{10**30}GB")
 
     assert bundle.shipping.n_left_out == 0
+
+
+def test_limits_that_no_useful_model_fits_give_a_bundle_without_models_and_a_warning(tmp_path: Path) -> None:
+    """The model of the other feature fits, so this is known only after the training."""
+    half = Feature("half", lambda x: [len(x) % 2])
+    wide = FeatureSpace([half, Feature("wide", lambda x: np.resize(x, 200), width=200)], size=len)
+    costs = UnitTimes.given(dict.fromkeys(wide.names, CostFunction.of(10 * US)), model=20 * US)
+    items = [np.full(8 + k // 2 % 4, k % 2, dtype=np.float64) for k in range(80)]
+    found = made(PolyDomSearch, space=wide, deadline=400 * US, cv=2, max_memory=2000)
+
+    with pytest.warns(UserWarning, match=r"no useful model fits 2 kB, .* is 0\.500 instead of 1\.000\. A good choice of 1"):
+        bundle = found.fit(items, ["ab"[k % 2] for k in range(80)], costs=costs).export(tmp_path / "b")
+
+    assert (bundle.models, bundle.shipping.n_left_out) == ((), 1)

@@ -99,12 +99,12 @@ def test_memory_of_the_device_leaves_models_out(mixed: PolyDomSearch, whole: Bun
 
 
 def test_estimator_of_which_no_model_fits_takes_no_part(mixed: PolyDomSearch) -> None:
-    with pytest.warns(UserWarning, match=r"No model of trees fits 0.003 MB, so it takes no part"):
+    with pytest.warns(UserWarning, match=r"No model of trees fits 3 kB, so it takes no part"):
         found = fitting_families(Limits(max_bytes=3000), mixed.families_, mixed.target_, 0)
 
     assert [family.name for family in found] == ["lines"]
     assert fitting_families(Limits(max_models=1), mixed.families_, mixed.target_, 0) == mixed.families_
-    with pytest.raises(ExportError, match=r"At least one model must fit 0.0001 MB. The smallest of"):
+    with pytest.raises(ExportError, match=r"At least one model must fit 0.1 kB. The smallest of"):
         fitting_families(Limits(max_bytes=100), mixed.families_, mixed.target_, 0)
 
 

@@ -20,6 +20,8 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor, Seams
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.bundles.confidence import RiskPoint
+from polydom_runtime.describing.outlook_table import in_range
+from polydom_runtime.tables import percent
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import made, search
@@ -71,8 +73,8 @@ def test_a_bundle_states_risks_at_some_deadlines(folder: Path) -> None:
     assert bundle.confidence is not None
     risks = bundle.confidence.risks
 
-    assert [r.deadline for r in risks] == [o.deadline for o in bundle.times.outlook]
-    for risk, outlook in zip(risks, bundle.times.outlook, strict=True):
+    assert [r.deadline for r in risks] == [o.deadline for o in in_range(bundle.times.outlook, bundle.promise)]
+    for risk, outlook in zip(risks, in_range(bundle.times.outlook, bundle.promise), strict=True):
         first, *others = risk.points
         assert (first.threshold, first.coverage) == (0.0, 1.0)
         assert 1.0 - first.risk == pytest.approx(outlook.score, abs=0.1)
@@ -159,7 +161,7 @@ def test_bundle_whose_models_abstain_states_what_it_answers(tmp_path: Path, caps
     assert 1.0 - np.mean(given) == pytest.approx(point.risk, abs=0.04)
     assert {answer.reason for answer in answers if answer.label is None} == {"unsure"}
     assert node_main(["info", str(tmp_path / "x")]) == 0
-    assert f"to at most {100 * (1 - point.coverage):.1f} % of the items at a deadline" in capsys.readouterr().out
+    assert f"to at most {percent(1 - point.coverage, 3)} of the items at a deadline" in capsys.readouterr().out
 
 
 def test_few_items_have_one_point() -> None:

@@ -4,7 +4,7 @@ import argparse
 import importlib
 import json
 import re
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,14 @@ from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import COMMANDS, main, parser
 from polydom_builder.commands.arguments import deadlines
 from polydom_builder.commands.build import search_for
-from polydom_builder.exceptions import TrainingError
+from polydom_builder.exceptions import BusyMachineWarning, TrainingError
 from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.items.packing import write_packed
+from polydom_runtime.measuring.cost_samples import Pauses
+from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.journal import write_costs
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, fit, search
 from tests.builder.shared_memory import shared_memory
@@ -44,7 +47,7 @@ def test_build_writes_a_bundle(
     command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1s", "--out", str(out)]
     device = ["--profile", str(board_costs)] if source != "FILE" else []
     named = ["--name", "bats", "--bundle-version", "1.2", "--built-by", "Ada"]
-    few = ["--alpha", "1.5", "--cv", "2", "--max-trainings", "5"]
+    few = ["--alpha", "1.5", "--cv", "2", "--max-trainings", "5", "--busy"]  # another program may run
     assert main([*command, *few, "--cache", str(cache), *device, *named]) == 0
 
     said = capsys.readouterr().out
@@ -78,6 +81,29 @@ def test_build_takes_the_answer_where_no_model_is_in_time(
     assert main(["build", *given, "--profile", str(board_costs), *CACHED, "--max-trainings", "6"]) == 0
 
     assert load_bundle(tmp_path / "x").prior.number == number
+
+
+def test_times_of_a_busy_machine_are_refused_before_the_training_or_said_first(
+    items: Path, board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = "the machine was busy: the measurement got 25 % of a processor"
+    samples = load_costs(board_costs)
+    costs = replace(samples, pauses=Pauses.of(1.0, [3.0]), machine={**samples.machine, "warnings": [busy]})
+    write_costs(tmp_path / "busy.costs", costs)
+    given = [SPACE, "--items", str(items), "--deadline", "1s", "--out", str(tmp_path / "x"), *CACHED]
+    command = ["build", *given, "--profile", str(tmp_path / "busy.costs"), "--max-trainings", "6"]
+
+    with monkeypatch.context() as without:
+        without.setattr(PolyDomSearch, "_find", lambda search: pytest.fail("It was trained."))
+        assert main(command) == 2
+    refused = capsys.readouterr().err
+    with pytest.warns(BusyMachineWarning, match=busy):
+        assert main([*command, "--busy"]) == 0
+    said = capsys.readouterr().out
+
+    assert f"{busy[1:]}. Measure again on an idle machine, or give --busy." in refused
+    assert said.startswith(f"warning: {busy}\n")
+    assert load_bundle(tmp_path / "x").times.origin.notes == (busy,)
 
 
 def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +151,7 @@ OF_A_PROMISE: dict[str, tuple[str, str, Any]] = {
     "--correction": ("none", "noise__correction", None),
 }
 OF_NO_SEARCH = {"--items", "--out", "--sign", "--costs-of-errors", "--profile"}
-OF_NO_SEARCH |= {"--prior", "--lattice", "--name", "--bundle-version", "--built-by", "--help"}
+OF_NO_SEARCH |= {"--busy", "--prior", "--lattice", "--name", "--bundle-version", "--built-by", "--help"}
 
 
 def search_of(changes: dict[str, str]) -> PolyDomSearch | GreedySearch:
@@ -295,7 +321,7 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
 
     assert "staircase at 50 µs" in text
     assert "expected answers hot (items back to back)" in text
-    assert "hot: the shortest deadline for more than the prior, with the smallest items, is" in text
+    assert "hot: the shortest deadline for more than the prior: " in text
     assert document["outlook"]["hot"][0]["deadline"] == pytest.approx(50e-6)
     assert "staircase at 400 µs" in text
     assert list(document["staircases"]) == ["100 µs"]

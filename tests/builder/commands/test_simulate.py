@@ -56,7 +56,7 @@ def simulated(
 ) -> int:
     folder = write(tmp_path / "b", bundle, make_bundle()[1])
     monkeypatch.setattr(simulate, "load_costs", lambda file: samples)
-    return main(["simulate", str(folder), "--costs", "some.costs", "--policy", "anytime", "--count", "100", *arguments])
+    return main(["simulate", str(folder), "--costs", "some.costs", "--policy", "anytime", *arguments])
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,9 @@ def test_period_decides_which_times_are_simulated(
 
     said = capsys.readouterr()
     (row,) = json.loads(said.out)["result"]["rows"]
-    assert row["features"] == {features: 100}
-    assert row["missed"] == 0
+    assert [*row["sets"]] == [features]
+    assert row["features"] == features.split("+")
+    assert row["late"] == 0.0
     regime = "cold" if "--no-rehearse" in arguments else "rehearsed"
     note = f"polydom: simulated with {regime} times after 20 ms asleep, for a period of 20 ms\n"
     assert said.err == (note if arguments else "")
@@ -91,13 +92,13 @@ def test_period_decides_which_times_are_simulated(
 def test_bundle_without_cold_times_is_simulated_as_it_would_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    period = ("--period", "50ms", "--no-rehearse", "--deadline", "90us", "--no-adapt")
+    period = ("--period", "50ms", "--no-rehearse", "--deadline", "90us")
     assert simulated(tmp_path, monkeypatch, planned(), measured("cold"), *period, "--json") == 0
 
     said = capsys.readouterr()
     assert "20 ms asleep, for a period of 50 ms" in said.err
     assert "the bundle has no cold times and plans with hot ones; build it again" in said.err
-    assert json.loads(said.out)["result"]["rows"][0]["missed"] == 100
+    assert json.loads(said.out)["result"]["rows"][0]["late"] == 1.0
 
 
 def test_costs_without_cold_times_are_refused(

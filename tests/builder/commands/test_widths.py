@@ -14,10 +14,9 @@ from polydom_builder.__main__ import main
 from polydom_builder.commands.costs import print_costs
 from polydom_builder.costs.cost_report import report_costs
 from polydom_runtime import Bundle
-from polydom_runtime.bundles.bundle_times import Outlook
 from tests.builder.board import samples
 from tests.builder.commands.test_tables import Terminal
-from tests.bundle_parts import changed, with_regimes
+from tests.bundle_parts import changed, outlook, with_regimes
 from tests.runtime.conftest import US, make_bundle, write
 
 LONG = "_of_the_filtered_acceleration_spectrum"
@@ -27,14 +26,14 @@ COMMANDS = (
     "inspect OLD",
     "inspect TASK --models",
     "compare OLD NEW --max-score-loss 0.01",
-    "simulate TASK --costs BOARD --count 50",
+    "simulate TASK --costs BOARD",
 )
 
 
 def old_bundle() -> Bundle:
     """Return the small bundle with long names of features, and an outlook."""
-    outlook = (Outlook(30 * US, 0.5, 1.0, (), 0.0), Outlook(100 * US, 0.75, 0.25, NAMES, 0.004))
-    return with_regimes(changed(make_bundle()[0], names=NAMES, outlook=outlook), cold=30 * US)
+    rows = (outlook(30 * US, 0.5, 1.0, (), 0.0), outlook(100 * US, 0.75, 0.25, NAMES, 0.004))
+    return with_regimes(changed(make_bundle()[0], names=NAMES, outlook=rows), cold=30 * US)
 
 
 def slower_and_worse(bundle: Bundle) -> Bundle:

@@ -11,15 +11,13 @@ from polydom_builder.commands.compare import print_comparison
 from polydom_builder.comparison.bundles import compare_bundles
 from polydom_builder.comparison.comparison import ChangeLimits, Fact, SetChange, Units
 from polydom_builder.exceptions import ComparisonError
-from polydom_builder.simulation.policies import deadlines_of
 from polydom_runtime import Bundle
-from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.board import memory_need
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, outlook
 from tests.runtime.bundles.test_model_entry import with_two_models_of_one_set
 from tests.runtime.conftest import US, make_bundle
 
@@ -153,25 +151,25 @@ def test_a_greedy_bundle_loses_where_its_sequence_changes() -> None:
 
 
 def test_replays_lose_where_plans_take_longer() -> None:
-    """The worst cases, from which the index follows, are the same; the typical times are not."""
-    times = WIDE.times
-    planned, typical = slower(times.planned, "ends", 2.0), slower(times.typical, "ends", 2.0)
-    new = replace(WIDE, times=times._replace(planned=planned, typical=typical))
+    """The worst cases, from which the index follows, are the same; what was replayed is not."""
+    old, new = (changed(WIDE, outlook=(outlook(50 * US, score, 0.0, ("mean",), 0.0),)) for score in (0.8, 0.7))
 
-    found = compare_bundles(WIDE, new)
+    found = compare_bundles(old, new)
 
     assert found.worst is not None
     assert found.worst.loss == 0.0
     assert max(replay.loss for replay in found.replays) > 0.0
 
 
-def test_replays_are_at_all_deadlines_that_a_build_replays() -> None:
-    outlooks = tuple(Outlook(d * US, 0.8, 0.0, ("mean",), 0.0) for d in (50.0, 400.0))
-    new = replace(WIDE, times=WIDE.times._replace(outlook=outlooks))
+def test_expected_scores_are_those_of_the_tables_at_the_deadlines_that_both_have() -> None:
+    old, new = (
+        changed(WIDE, outlook=tuple(outlook(d * US, score, 0.0, ("mean",), 0.0) for d in deadlines))
+        for score, deadlines in ((0.8, (50.0, 200.0, 400.0)), (0.7, (50.0, 100.0, 400.0)))
+    )
 
-    deadlines = [replay.deadline for replay in compare_bundles(new, WIDE).replays]
+    replays = compare_bundles(old, new).replays
 
-    assert sorted({*deadlines_of(WIDE, 5), 50 * US, 400 * US}) == deadlines
+    assert [(replay.deadline, *replay.score) for replay in replays] == [(50 * US, 0.8, 0.7), (400 * US, 0.8, 0.7)]
 
 
 def test_times_are_compared_by_unit_kind_and_size() -> None:

@@ -86,11 +86,19 @@ def test_report_tells_pauses_sleeps_and_spreads(
 
     assert "pauses, which are in no time below: 3 in 9 s of work, the longest 500 ms" in text
     assert "the measurement got 90 % of a processor" in text
-    assert "answers that a pause longer than the deadline hits: 0.01 % at 300 µs, 0.033 % at 1 ms" in text
+    assert "late, if they work until their deadline: 0.01 % at 300 µs, 0.033 % at 1 ms" in text
     assert f"{made.units[0]} 30.0" in re.findall("cold, µs more .*", text)[0]
     assert "after 20 ms asleep" in text
     assert re.search(rf"{made.units[0]}: up to (1\.9|2\.\d) times as long", text)
     assert "likely cause: the content" in text
+
+
+def test_report_begins_with_the_warning_of_a_busy_machine(
+    rows_of_items: list[CostRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_costs(replace(with_items(), pauses=Pauses.of(1.0, [3.0])), rows_of_items, 0.99)
+
+    assert capsys.readouterr().out.startswith("warning: the machine was busy: the measurement got 25 % of a processor")
 
 
 def test_report_without_items_has_nothing_of_them(rows: list[CostRow], capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,14 +2,16 @@
 
 import os
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from polydom_builder.costs import host_measurement
+from polydom_builder.exceptions import BusyMachineWarning
 from polydom_builder.training.cache import Cache
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
@@ -81,14 +83,36 @@ def test_times_that_cannot_be_those_that_were_kept_are_measured_again(
     assert len(calls) == (1 if kind == "kept" else 2)
 
 
-def test_busy_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = Disturbances(Pauses.of(1.0, [3.0])).warning
-    made = samples()
-    result = replace(made, machine={**made.machine, "warnings": ["the clock fell", busy]})
+def busy_samples() -> CostSamples:
+    made, pauses = samples(), Pauses.of(1.0, [3.0])
+    return replace(
+        made, machine={**made.machine, "warnings": ["the clock fell", Disturbances(pauses).warning]}, pauses=pauses
+    )
 
-    with pytest.warns(UserWarning, match="got 25 % of a processor") as told:
-        measured(monkeypatch, result, [np.ones(n) for n in (8, 20, 300)])
+
+def test_busy_machine_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.warns(BusyMachineWarning, match="got 25 % of a processor") as told:
+        measured(monkeypatch, busy_samples(), [np.ones(n) for n in (8, 20, 300)])
     assert len(told) == 1
+
+
+def test_times_of_a_busy_machine_that_are_refused_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """So the next build measures again."""
+    monkeypatch.setattr(
+        host_measurement,
+        "measure",
+        lambda *given, journal, **options: journal._file.write_bytes(b"kept") and busy_samples(),
+    )
+
+    def files(action: Literal["always", "error"]) -> int:
+        with warnings.catch_warnings(record=True), suppress(BusyMachineWarning):
+            warnings.simplefilter(action)
+            host_measurement.measure_here(task.space, [np.ones(8), np.ones(20)], 0.99, 0, Cache(tmp_path), Bar())
+        return len([*tmp_path.rglob("*.costs")])
+
+    assert files("always") == 1
+    monkeypatch.setattr(host_measurement, "load_costs", lambda file: busy_samples())
+    assert files("error") == 0
 
 
 def test_idle_machine_is_not_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:

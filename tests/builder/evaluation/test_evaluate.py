@@ -89,13 +89,12 @@ def answers(count: int = 80) -> list[Prediction]:
     ]
 
 
-def test_late_answers_count_in_the_score_and_not_in_time(bundle: Bundle, unseen: Labelled) -> None:
+def test_late_answers_count_as_wrong(bundle: Bundle, unseen: Labelled) -> None:
     found = evaluate(bundle, unseen, [100 * US], answering=lambda deadline: answers())
 
     whole = found.deadlines[0].whole
     assert whole.timing is not None
-    assert whole.systems["node"].score == 1.0
-    assert whole.timing.right_in_time == pytest.approx(78 / 80)
+    assert whole.systems["node"].score == whole.systems["node"].right == pytest.approx(78 / 80)
     assert whole.timing.late == 2
     assert whole.timing.late_by == {"up to 1.5": 1, "more than 10": 1}
     assert whole.timing.elapsed["p50"] == pytest.approx(50 * US)
@@ -212,7 +211,7 @@ def test_command_prints_tables_of_planned_answers(
     assert main([*command, "--deadline", "100us", "400us", "--bands", "2"]) == 0
 
     printed = capsys.readouterr().out
-    assert re.search(r"^deadline  items  planned +interval  single  cheap-first  prior$", printed, re.M)
+    assert re.search(r"^deadline  items  planned +interval  stated  single  cheap-first  prior$", printed, re.M)
     assert re.search(r"^  400 µs     80    0\.\d{3}  0\.\d{3} to [01]\.\d{3}", printed, re.M)
     assert "By size, at 100 µs" in printed
     assert "late" not in printed.splitlines()[3]

@@ -9,7 +9,7 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.simulation import simulate
-from polydom_builder.simulation.flights import trials_of_flight
+from polydom_builder.simulation.flights import recorded_flight
 from polydom_runtime import Predictor, Seams
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.measuring.cost_samples import AFTER, BEFORE, WAKING
@@ -49,7 +49,7 @@ def test_replay_with_nothing_changed_repeats_the_flight(flight: Path, bundle_fol
     """The models of that world take no time, so they do not in the replay."""
     bundle, recording = make_bundle()[0], load_flight(flight)
 
-    again = simulate(bundle, trials_of_flight(bundle, recording), 200 * US, adapt=False).answers
+    again = simulate(bundle, recorded_flight(bundle, recording).trials, 200 * US, adapt=False).answers
 
     assert [len(r.answered) for r in recording.records] == [len(a.features) for a in again]
     assert [r.reason for r in recording.records] == [a.reason for a in again]
@@ -59,7 +59,7 @@ def test_recorded_time_of_the_first_feature_holds_waking_and_its_step(flight: Pa
     """On "mean", the first feature, the recording of 18 to 36 µs is split in proportion to 24, 2 and 10 µs."""
     bundle, recording = make_bundle()[0], load_flight(flight)
     planned = replace(bundle.times.planned, waking=CostFunction.of(24 * US), after=CostFunction.of(0.25 * US))
-    trials = trials_of_flight(replace(bundle, times=bundle.times._replace(planned=planned)), recording)
+    trials = recorded_flight(replace(bundle, times=bundle.times._replace(planned=planned)), recording).trials
 
     for k, record in enumerate(recording.records):
         assert record.features[0] == 0

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.bundling import late_share
-from polydom_builder.bundling.late_share import Recorded
-from polydom_builder.bundling.outlooks import N_OUTLOOKS
 from polydom_builder.exceptions import FitError
 from polydom_builder.simulation import Trials, simulate
+from polydom_builder.simulation import recorded as recorded_answers
+from polydom_builder.simulation.recorded import Recorded
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice, Regime, RegimeTimes
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.unit_times import StepTime
+from polydom_runtime.describing.outlook_table import in_range
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import AROUND, BEFORE, CostSamples, ItemSamples
 from polydom_runtime.prediction import Policy
@@ -164,7 +164,7 @@ def fitted() -> PolyDomSearch:
 
 @pytest.fixture
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(late_share, "N_TRIALS", 300)
+    monkeypatch.setattr(recorded_answers, "N_TRIALS", 300)
 
 
 @pytest.mark.usefixtures("few_trials")
@@ -172,7 +172,7 @@ def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_
     """At each deadline: neither the default times nor worst cases nor a neighbouring plan score more in time."""
     chosen = fitted.export(tmp_path / "b")
     target, times, allowed = fitted.target_, chosen.times, 1.0 - 0.99
-    recorded = Recorded.of_rounds(jittery(), fitted.sizes_)
+    recorded = Recorded.of_rounds(chosen, jittery())
     plans, guarded = [*(target.planned[q] for q in sorted(target.planned)), times.worst], target.guarded
     assert guarded is not None
 
@@ -181,7 +181,7 @@ def test_export_plans_with_times_that_no_others_beat(fitted: PolyDomSearch, tmp_
         outcome = simulate(alone, recorded.trials, choice.deadline, adapt=False)
         return -max(recorded.late_bound(outcome) - allowed, 0.0), outcome.score
 
-    assert len(times.choices) >= N_OUTLOOKS  # the ends of the range, and those between
+    assert len(times.choices) == len(in_range(times.outlook, chosen.promise)) > 5
     assert len({choice[1:] for choice in times.choices}) > 1
     for choice in times.choices:
         mine = merit(choice)

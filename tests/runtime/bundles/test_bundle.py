@@ -58,8 +58,8 @@ def made_for_regimes() -> Bundle:
     bundle = made_for_planning()
     hot = bundle.times
     outlook = (
-        Outlook(100 * US, 0.5, 1.0, (), 0.0),
-        Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002),
+        Outlook(100 * US, 0.5, 1.0, (), 0.0, 0.5, 0.0, 0),
+        Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002, 0.81, 0.001, 300),
     )
     choices = (Choice(100 * US, hot.worst, hot.guarded), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
     hot = hot._replace(choices=choices, outlook=outlook)
@@ -345,7 +345,7 @@ def choices(*deadlines: float) -> tuple[Choice, ...]:
 
 
 def outlook(deadline: float = 1e-4, score: float = 0.5, share: float = 0.0, late: float = 0.0, *names: str) -> Any:
-    return (Outlook(deadline, score, share, names, late),)
+    return (Outlook(deadline, score, share, names, late, score, late, 300),)
 
 
 @pytest.mark.parametrize(

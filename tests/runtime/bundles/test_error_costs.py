@@ -94,7 +94,7 @@ def test_models_of_numbers_have_no_costs_of_errors() -> None:
         (((0.0, 3.0, 0.6), (3.0, 0.0, 0.6)), "all errors cost the same; no answer costs 20 % of the highest cost"),
         (
             ((0.0, 3.0, 1.0), (3.0, 0.0, 0.3)),
-            "all errors cost the same; no answer costs 10 to 33.3 % of the highest cost",
+            "all errors cost the same; no answer costs 10 % to 33.3 % of the highest cost",
         ),
         (((0.0, 0.0), (3.0, 0.0)), "to say 'ok' for 'fault' costs most, to say 'fault' for 'ok' costs nothing"),
     ],

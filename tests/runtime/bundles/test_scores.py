@@ -3,10 +3,9 @@
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, outlook
 from tests.runtime.conftest import US, make_bundle
 
 
@@ -59,7 +58,7 @@ def test_a_possible_score_is_let_in(scoring: str, score: float) -> None:
 
 
 def test_an_outlook_has_a_possible_score() -> None:
-    bundle = changed(make_bundle()[0], scoring="accuracy", outlook=(Outlook(100 * US, 1.2, 0.0, (), 0.0),))
+    bundle = changed(make_bundle()[0], scoring="accuracy", outlook=(outlook(100 * US, 1.2, 0.0, (), 0.0),))
 
     with pytest.raises(BundleFormatError, match=r"from 0 to 1\. Got 1\.2"):
         decode(encode(bundle))

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.delivery.trial import AnswerCounts, Trial, _most
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
+from tests.bundle_parts import outlook
 from tests.runtime.conftest import World, make_bundle
 
 
@@ -38,8 +38,8 @@ def test_most_events_are_what_the_binomial_distribution_allows() -> None:
 def expecting(late: float | None, world: World) -> Predictor:
     """Return a predictor whose bundle expects this share of late answers, or says nothing of it."""
     bundle, models = make_bundle()
-    outlook = () if late is None else (Outlook(1e-4, 0.9, 0.0, (), late),)
-    times = bundle.times._replace(outlook=outlook)
+    rows = () if late is None else (outlook(1e-4, 0.9, 0.0, (), late),)
+    times = bundle.times._replace(outlook=rows)
     return Predictor(replace(bundle, times=times, contents=tuple(models)), world.space)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.describing.time_bounds import longest_step
+from polydom_runtime.describing.longest_step import longest_step
 from polydom_runtime.features import members
 from polydom_runtime.learning.slowdown import Slowdown
 from polydom_runtime.policy.states import reachable

@@ -1,4 +1,4 @@
-"""The share of late answers, estimated from recorded answers, and its upper bound.
+"""Recorded answers to replay, and the upper bound of the share of late ones.
 
 Late answers are rare and recorded ones few, so a count of them jumps from none to more than is promised. So each
 recorded answer stands for items of like size, too: all its times go there together, each in proportion to the typical
@@ -8,18 +8,23 @@ recorded answers do, so its bound goes by their number, and by that of the items
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from polydom_builder.simulation.simulate import Simulated
-from polydom_builder.simulation.trials import Trials
+from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
-from polydom_runtime.measuring.cost_samples import MODEL_QUANTILE, CostSamples, ItemSamples
+from polydom_runtime.measuring.cost_samples import AROUND, MODEL_QUANTILE, CostSamples, ItemSamples, Pauses
+
+from .simulate import Simulated
+from .trials import Trials, items_of
+
+N_TYPICAL = 200
+"""The number of items that take typical times."""
 
 N_TRIALS = 3000
 """About so many answers are replayed. Of more recorded ones, whole rounds are left out."""
@@ -40,15 +45,37 @@ class Recorded:
     sources: NDArray[np.intp]
     """Shape (n_trials,). The number of the item, or round, that the times of each trial are from."""
     n_answers: int
-    """The number of recorded answers that the trials are made from."""
+    """The number of recorded answers that the trials are made from; 0 if they take typical times."""
+    pauses: Pauses = field(default_factory=Pauses)
+    """The pauses of the machine, which are in none of the times."""
+
+    @classmethod
+    def of(cls, bundle: Bundle, samples: CostSamples, regime: Regime = "hot") -> "Recorded":
+        """Return the answers that tables of deadlines rest on, the same ones for the same bundle and samples.
+
+        `bundle`: has the typical times of units, and the times that models state. Answers to items as they come are
+        taken, or whole rounds where no items were measured so. `FitError` if the samples lack a unit of the bundle, or
+        the regime.
+        """
+        needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, *AROUND]
+        if missing := [unit for unit in needed if unit not in samples.units]:
+            raise FitError(
+                f"The costs must be of the bundle's features. Missing: {', '.join(missing)}. Measure its feature space."
+            )
+        samples.check()
+        has_items = regime in samples.items or regime != "hot"
+        return cls.to_items(bundle, samples, regime) if has_items else cls.of_rounds(bundle, samples)
+
+    @classmethod
+    def typical(cls, bundle: Bundle, sizes: Sequence[float]) -> "Recorded":
+        """Return items of sizes like these whose units take their typical times: for times that cannot be replayed."""
+        spread = np.quantile(np.clip(sizes, *bundle.promise.sizes), np.linspace(0.0, 1.0, N_TYPICAL), method="nearest")
+        return cls(Trials.typical(bundle, spread.tolist()), np.arange(N_TYPICAL), 0)
 
     @classmethod
     def to_items(cls, bundle: Bundle, samples: CostSamples, regime: Regime, seed: int = 0) -> "Recorded":
-        """Return answers that were recorded in a regime, each equally often, at sizes like that of its item.
-
-        `bundle`: has the typical times of units, and the times that models state.
-        """
-        items = _some(samples.items[regime])
+        """Return answers that were recorded in a regime, each equally often, at sizes like that of its item."""
+        items = _some(items_of(samples, regime))
         sizes, n_items, n_answers = items.sizes, len(items.sizes), int(items.seconds[0].size)
         count = n_answers * max(round(N_TRIALS / n_answers), 1)
         own = Trials.as_they_came(replace(samples, items={regime: items}), count, regime)
@@ -56,14 +83,20 @@ class Recorded:
         by_size, far = np.argsort(sizes, kind="stable"), n_items // (2 * LIKE_SIZE)
         moved = np.random.default_rng(seed).integers(-far, far, len(own), endpoint=True)
         places = np.clip(np.argsort(by_size)[sources] + moved, 0, n_items - 1)
-        return cls(_moved(own, sizes[by_size[places]], bundle.at(1.0, regime)), sources, n_answers)
+        trials = _moved(own, sizes[by_size[places]], bundle.at(1.0, regime))
+        return cls(trials, sources, n_answers, samples.pauses)
 
     @classmethod
-    def of_rounds(cls, samples: CostSamples, sizes: Sequence[float], seed: int = 0) -> "Recorded":
-        """Return items of some sizes with the times of whole rounds, where no items were measured as they come."""
-        drawn = np.random.default_rng(seed).choice(np.asarray(sizes, dtype=np.float64), N_TRIALS)
+    def of_rounds(cls, bundle: Bundle, samples: CostSamples, seed: int = 0) -> "Recorded":
+        """Return items of the bundle's sizes, spread on the log scale, with the times of whole rounds."""
+        low, high = np.log(np.maximum(bundle.promise.sizes, 1e-9))
+        drawn = np.exp(np.random.default_rng(seed).uniform(low, high, N_TRIALS))
         in_order = np.arange(N_TRIALS) * samples.n_rounds // N_TRIALS  # as the rounds are in `Trials.drawn`
-        return cls(Trials.drawn(samples, drawn.tolist(), seed), in_order, samples.n_rounds)
+        return cls(Trials.drawn(samples, drawn.tolist(), seed), in_order, samples.n_rounds, samples.pauses)
+
+    def slowed(self, factor: float) -> "Recorded":
+        """Return the same answers with all times multiplied by a factor, but for pauses."""
+        return replace(self, trials=self.trials.slowed(factor))
 
     def late_bound(self, outcome: Simulated) -> float:
         """Return the bound of the share of late answers that a replay of these had."""
@@ -77,7 +110,7 @@ def upper_bound(late: Floats, sources: NDArray[np.intp], n_answers: int) -> floa
     `late`: 1 for a late answer, 0 for another; shape ``(n_trials,)``. `sources`: numbers of the same shape.
     `n_answers`: the number of answers that the trials are made from.
 
-    >>> from polydom_builder.bundling.late_share import upper_bound
+    >>> from polydom_builder.simulation.recorded import upper_bound
     >>> one_late = np.arange(300) == 7
     >>> round(upper_bound(one_late.astype(float), np.arange(300), 300), 4)
     0.0056

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.bundling import late_share
-from polydom_builder.bundling.late_share import CONFIDENCE, LIKE_SIZE, Recorded, upper_bound
-from polydom_builder.simulation import Trials, simulate
+from polydom_builder.simulation import Trials, recorded, simulate
+from polydom_builder.simulation.recorded import CONFIDENCE, LIKE_SIZE, Recorded, upper_bound
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime, RegimeTimes
 from polydom_runtime.costs import CostFunction
@@ -75,7 +74,7 @@ def test_all_late_is_a_share_of_one() -> None:
 def test_answers_move_as_a_whole_to_items_of_like_size(
     bundle: Bundle, device: Device, regime: Regime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(late_share, "N_TRIALS", 4000)
+    monkeypatch.setattr(recorded, "N_TRIALS", 4000)
     samples = device.samples()
     items = samples.items[regime]
     cold = replace(bundle, regimes={"cold": device_regime(bundle)})
@@ -118,13 +117,13 @@ def test_few_answers_are_replayed_many_times_and_of_many_some(
     bundle: Bundle, device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     samples = device.samples()
-    monkeypatch.setattr(late_share, "N_TRIALS", 900)
+    monkeypatch.setattr(recorded, "N_TRIALS", 900)
 
     made = [Recorded.to_items(bundle, few(samples, *shape), "hot") for shape in ((50, 1), (200, 2), (200, 10))]
 
     assert [len(one.trials) for one in made] == [900, 800, 800]
     assert [one.n_answers for one in made] == [50, 400, 800]
-    monkeypatch.setattr(late_share, "N_TRIALS", 60)
+    monkeypatch.setattr(recorded, "N_TRIALS", 60)
     assert Recorded.to_items(bundle, samples, "hot").n_answers == 50
 
 

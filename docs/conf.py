@@ -25,12 +25,16 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "docs.extensions.boards",
     "docs.extensions.commands",
     "docs.extensions.flowchart",
     "docs.extensions.pictures",
 ]
 root_doc = "docs/index"
-include_patterns = ["docs/**", "examples/*/README.md", "device_profiles/README.md", ".github/CONTRIBUTING.md"]
+include_patterns = [
+    *("docs/**", "examples/*/README.md", ".github/CONTRIBUTING.md"),
+    *("device_profiles/README.md", "device_profiles/boards/README.md"),
+]
 exclude_patterns = [".venv*", "build", ".cache", "**/__pycache__"]
 
 myst_enable_extensions = ["attrs_inline", "deflist"]

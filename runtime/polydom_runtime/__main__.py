@@ -14,12 +14,13 @@ COMMANDS = {
     "tune": "let a bundle learn its times on this machine from given items, before the first real one",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",
     "certify": "prove or refute, with items answered on this machine, that late answers are rare",
+    "board-report": "measure all of a board that device profiles need, in one run, into one file",
     "install": "check a bundle on this machine and make it the current release",
     "rollback": "make an earlier release the current one",
     "status": "list the releases of this machine; exit code 1 if the current one is missing or damaged",
     "flight": "print the records of a flight recorder",
 }
-"""The help line of each command; its module in ``commands/`` has the same name."""
+"""The help line of each command; its module in ``commands/`` has the same name, with ``_`` for ``-``."""
 
 
 def parser(words: Sequence[str] = ()) -> Parser:

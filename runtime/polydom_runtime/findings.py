@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from polydom_runtime.causes import printable
+from polydom_runtime.codec.marks import AnyText
 
 Level = Literal["ok", "warning", "problem"]
 WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
@@ -14,12 +15,12 @@ WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
 class Finding:
     """The result of one check: the state that was found, and why it matters for deadlines."""
 
-    check: str
+    check: AnyText
     level: Level
     """``problem``: answers will fail or miss deadlines; ``warning``: they may be late at times; ``ok``."""
-    found: str
-    why: str
-    fix: str = ""
+    found: AnyText
+    why: AnyText
+    fix: AnyText = ""
     """The command or setting that corrects it; empty if all is ok."""
 
 

@@ -21,6 +21,7 @@ from polydom_runtime.histogram import Histogram
 from polydom_runtime.learning.margin import LEAST, MOST
 from polydom_runtime.learning.runs import Runs, RunsOutcome
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
+from polydom_runtime.tables import percent
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
@@ -129,6 +130,11 @@ class Certificate:
         return f"an item every {format_seconds(self.period)}, asleep between, {how}"
 
     @property
+    def late_share(self) -> float:
+        """The share of answers that were late."""
+        return self.misses / max(self.items, 1)
+
+    @property
     def exit_code(self) -> int:
         """0 if the claim is proven, 1 if it is refuted, 3 if neither."""
         return EXIT_CODES[self.verdict]
@@ -188,7 +194,7 @@ CODEC = Codec(Certificate, plain=True)
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.4g} %"
+    return percent(share, 4)  # a rate is compared with the claim
 
 
 def _listed(values: Mapping[str, float | None], written: Callable[[float], str]) -> str:

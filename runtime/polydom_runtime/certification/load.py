@@ -45,7 +45,7 @@ def loads(text: str) -> tuple[Load, ...]:
         if kind not in LOAD_KINDS or not count.isdecimal() or not 0 < int(count) <= MAX_PROCESSES:
             raise argparse.ArgumentTypeError(
                 f"must be KIND:PROCESSES, several with commas, of the kinds {', '.join(LOAD_KINDS)}, "
-                f"such as cpu:2,memory:1. Got {text!r}"
+                f"such as cpu:2,memory:1. Got {text}"
             )
         found.append(Load(kind, int(count)))
     return tuple(found)

@@ -72,6 +72,12 @@ class Board:
         return model[1] if model else self.cpu  # a container does not see the device tree
 
     @property
+    def revision(self) -> str | None:
+        """The revision of a Raspberry Pi, such as c03114, which tells the model, its memory and its maker."""
+        found = re.search(r"^Revision\s*:\s*(\w+)$", self.text("proc/cpuinfo") or "", re.MULTILINE)
+        return found[1] if found else None
+
+    @property
     def cpu(self) -> str:
         """The name of the processor, or the number of its kind if it has no name."""
         info = self.text("proc/cpuinfo") or ""

@@ -79,7 +79,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class OnnxLimits:
-    """The newest ONNX versions that onnxruntime on the device loads."""
+    """The newest ONNX versions that a node loads: its onnxruntime has them, and the runtime knows their operators."""
 
     ir_version: Quantity[Annotated[int, In(3, 50)]]
     opset: Quantity[Annotated[int, In(7, 100)]]
@@ -127,9 +127,10 @@ class DeviceProfile:
             return cls.load(name)
         files = {file.stem: file for file in PROFILES.glob("*.toml")}
         if name not in files:
+            from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
             raise ProfileError(
-                f"A device must be one of {', '.join(sorted(files)) or '(none found)'}, or the path of a .toml file. "
-                f"Got {name!r}. Write a profile of your device, or choose a known one."
+                f"{one_of('A device', sorted(files), name)} Choose one, or the path of a .toml file of your device."
             )
         return cls.load(files[name])
 

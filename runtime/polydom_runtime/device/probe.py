@@ -32,13 +32,8 @@ class Probe:
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     """Return the result of a child process of this Python, or the reason why it gave none in `timeout` seconds."""
-    package = str(Path(__file__).parents[2])
-    environment = {
-        "ORT_DISABLE_TELEMETRY": "1",
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p),
-    }
     command = [python, "-m", "polydom_runtime.device.probe"]
+    environment = environment_of_child(ORT_DISABLE_TELEMETRY="1")
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
     except (OSError, subprocess.TimeoutExpired) as e:
@@ -51,6 +46,13 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     except (ValueError, KeyError, TypeError):
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
         return f"a child process that imports it failed: {last[0]}"
+
+
+def environment_of_child(**defaults: str) -> dict[str, str]:
+    """Return the environment of a child process that imports this package, with defaults for what is not set here."""
+    package = str(Path(__file__).parents[2])
+    path = os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)
+    return {**defaults, **os.environ, "PYTHONPATH": path}
 
 
 def look() -> Probe:

@@ -12,7 +12,8 @@ from polydom_runtime.device.board import Board, memory_need
 from polydom_runtime.device.jitter import Jitter, Permissions, reading_ns, step_back_ns, timer_tick_ns
 from polydom_runtime.findings import Finding, Level, finding
 from polydom_runtime.measuring.cost_samples import Pauses
-from polydom_runtime.measuring.stopwatch import BUSY_SHARE, QUOTA_CURE
+from polydom_runtime.measuring.stopwatch import QUOTA_CURE
+from polydom_runtime.tables import percent
 
 COARSEST_TICK_NS = 10_000
 MAX_WAKE_UP_NS = 1_000_000
@@ -63,7 +64,7 @@ def check_processors(board: Board) -> Finding:
         texts.append(f"a quota of {format_seconds(quota.seconds)} in each {format_seconds(quota.period)}")
         texts += [f"used up {throttled} times so far"] * bool(throttled)
     if limits.weight < 1.0:
-        texts.append(f"{100 * limits.weight:.0f} % of the usual weight")
+        texts.append(f"{percent(limits.weight)} of the usual weight")
         fixes.append("the usual weight: `docker run` without --cpu-shares, CPUWeight=100 in the systemd unit")
     why = "other programs get the processor first if they want it, too"
     if quota and _is_short(board):
@@ -75,13 +76,12 @@ def check_processors(board: Board) -> Finding:
 
 def check_busy(pauses: Pauses, board: Board) -> Finding:
     """Check whether a process that never waits gets a whole processor."""
-    share = pauses.processor_share
     longest = f", the longest {format_seconds(pauses.lengths[0])}" if pauses.lengths else ""
     found = f"{len(pauses.lengths)} pauses in {format_seconds(pauses.watched)} of work{longest}"
     return finding(
         "other work",
-        "warning" if share < BUSY_SHARE else "ok",
-        f"{found}; got {100 * share:.0f} % of a processor",
+        "warning" if pauses.is_busy else "ok",
+        f"{found}; got {percent(pauses.processor_share)} of a processor",
         "no plan avoids a pause that is longer than the deadline",
         QUOTA_CURE
         if _is_short(board)

@@ -1,5 +1,8 @@
 """The profile of a device, from a measurement made on the device itself."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from polydom_runtime.arrays import Floats
@@ -33,16 +36,33 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
     machine = samples.machine
     if missing := {"device", "cpu", "cores", "began", "kernel", "memory_bytes", "timer_tick_ns"} - machine.keys():
         raise ProfileError(f"A profile needs a full stamp of the machine. Missing: {sorted(missing)}. Measure again.")
-    source = (
-        f"{machine['device']}, {machine['began'][:10]}, Python {machine['python']}, numpy {machine['numpy']}, "
-        f"onnxruntime {machine['onnxruntime']}, {samples.n_rounds} rounds"
-    )
+    source = f"{source_of(machine)}, {samples.n_rounds} rounds"
     limits = machine.get("onnx", {})
     if "opset" not in limits or machine["memory_bytes"] is None or not KERNELS.keys() <= samples.kernels.keys():
         raise ProfileError(
             "A profile needs the calibration kernels, the memory and the ONNX limits of the device. "
             f"Got limits {limits}, memory {machine['memory_bytes']}. Run `polydom-node doctor` and measure again."
         )
+    calibration = {name: _calibrated(samples.kernels[name], source) for name in KERNELS}
+    return measured_profile(machine, limits, source, calibration, cold_seconds(samples, source))
+
+
+def source_of(machine: Mapping[str, Any]) -> str:
+    """Return the machine, the day and the versions of a measurement, in words."""
+    return (
+        f"{machine['device']}, {machine['began'][:10]}, Python {machine['python']}, numpy {machine['numpy']}, "
+        f"onnxruntime {machine['onnxruntime']}"
+    )
+
+
+def measured_profile(
+    machine: Mapping[str, Any],
+    limits: Mapping[str, int],
+    source: str,
+    calibration: Mapping[str, Calibrated],
+    cold: UncertainQuantity[float] | None,
+) -> DeviceProfile:
+    """Return a profile of facts about a machine, as those of `machine_facts`, of ONNX limits and of times."""
 
     def measured(value: T) -> Quantity[T]:
         return Quantity(value, "measured", source)
@@ -61,13 +81,13 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
             idle_watts=None,
             busy_watts=None,
         ),
-        {name: _calibrated(samples.kernels[name], source) for name in KERNELS},
+        calibration,
         OnnxLimits(**{name: measured(limits[name]) for name in ("ir_version", "opset", "ml_opset")}),
-        _cold_seconds(samples, source),
+        cold,
     )
 
 
-def _cold_seconds(samples: CostSamples, source: str) -> UncertainQuantity[float] | None:
+def cold_seconds(samples: CostSamples, source: str) -> UncertainQuantity[float] | None:
     """Return the time that cold adds to a unit in the median, and the factor by which units differ; None if unknown."""
     if not {"hot", "cold"} <= samples.items.keys():
         return None

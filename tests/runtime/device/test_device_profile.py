@@ -19,6 +19,7 @@ from polydom_runtime.device.device_profile import (
     dump,
 )
 from polydom_runtime.exceptions import ProfileError
+from polydom_runtime.kernels.graph import NEWEST
 
 SHIPPED = sorted(file.stem for file in device_profile.PROFILES.glob("*.toml"))
 
@@ -93,7 +94,7 @@ def test_package_data_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ProfileError, match=r"generic_x86_64, .*raspberry_pi_5, .*Got 'raspberry_pi_6'"):
+    with pytest.raises(ProfileError, match=r"generic_x86_64, .*raspberry_pi_5, .*Got raspberry_pi_6"):
         DeviceProfile.named("raspberry_pi_6")
 
 
@@ -237,3 +238,25 @@ def test_a_failed_dump_leaves_the_old_profile(file: Path) -> None:
 def test_a_place_that_cannot_be_written_is_refused(name: str, file: Path) -> None:
     with pytest.raises(ProfileError, match="can be written"):
         dump(a_profile(), file.parent / name)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_profile_has_no_newer_onnx_than_a_node_lets_in(name: str) -> None:
+    onnx = DeviceProfile.named(name).onnx
+
+    assert (onnx.opset.value, onnx.ml_opset.value) == (NEWEST[""], NEWEST["ai.onnx.ml"])
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_a_shipped_profile_calls_measured_was_measured_on_its_device(name: str) -> None:
+    """A profile for many machines names the one that was at hand; all others are measured on what they are about."""
+    profile = tomllib.loads((device_profile.PROFILES / f"{name}.toml").read_text())
+    machine = "2-core AMD EPYC virtual machine" if name == "generic_x86_64" else profile["name"]
+    sources = {
+        f"{table}.{key}": entry["source"]
+        for table in ("system", "calibration", "onnx", "cold")
+        for key, entry in profile.get(table, {}).items()
+        if entry["provenance"] == "measured"
+    }
+
+    assert {key for key, source in sources.items() if machine not in source} == set()

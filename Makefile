@@ -78,19 +78,23 @@ bench: .venv/.ready .venv-node/.ready
 bench-aarch64: .venv/.ready
 	$(HOST)/python -m tests.aarch64.device
 
+# Says what is set up, and shows the output of the commands only if one fails.
+quietly = @echo "Setting up $(1) ..."; log=$$(mktemp); { $(2); } >$$log 2>&1; code=$$?; \
+	[ $$code = 0 ] || cat $$log >&2; rm $$log; exit $$code
+
 .venv/.ready: pyproject.toml runtime/pyproject.toml builder/pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(HOST)/python $(PIP) install --upgrade 'pip>=25.1'
-	$(HOST)/python $(PIP) install -e runtime -e builder --group dev
-	touch $@
+	$(call quietly,the host's environment in .venv (about a minute),$(PYTHON) -m venv .venv \
+		&& $(HOST)/python $(PIP) install --upgrade 'pip>=25.1' \
+		&& $(HOST)/python $(PIP) install -e runtime -e builder --group dev)
+	@touch $@
 
 # A wheel, not an editable install: the node must run with what a user would get.
 .venv-node/.ready: .venv/.ready runtime/pyproject.toml $(wildcard runtime/polydom_runtime/*.py runtime/polydom_runtime/*/*.py)
-	rm -rf build/wheels runtime/build .venv-node
-	$(HOST)/python $(PIP) wheel --no-deps --wheel-dir build/wheels ./runtime
-	$(PYTHON) -m venv .venv-node
-	$(NODE)/python $(PIP) install build/wheels/*.whl
-	touch $@
+	$(call quietly,the node's environment in .venv-node (about ten seconds),rm -rf build/wheels runtime/build .venv-node \
+		&& $(HOST)/python $(PIP) wheel --no-deps --wheel-dir build/wheels ./runtime \
+		&& $(PYTHON) -m venv .venv-node \
+		&& $(NODE)/python $(PIP) install build/wheels/*.whl)
+	@touch $@
 
 clean:
 	rm -rf .venv .venv-node build .cache .coverage runtime/build builder/build

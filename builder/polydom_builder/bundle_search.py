@@ -15,7 +15,6 @@ from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.bundles.references import References
 from polydom_runtime.bundles.unit_times import UnitTimes
-from polydom_runtime.describing.promise_text import only_prior_text
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.fingerprint import source_fingerprint
@@ -25,6 +24,7 @@ from .bundling.bundle_folder import checked_target, write_bundle
 from .bundling.calibration import with_stops
 from .bundling.export import ExportedModel, Order, export_models, models_to_export
 from .bundling.given_identity import given_identity
+from .bundling.leaving_out import only_prior_text
 from .bundling.quantiles import with_chosen_times
 from .bundling.reference_answers import with_answers
 from .bundling.risks import calibrated, held_out_of, with_risks
@@ -149,8 +149,9 @@ class BundleSearch(HostAnswers):
         if answers.early_stop is not None:
             bundle = with_stops(bundle, held_out_of(bundle, exported), answers.early_stop)
         check_fits_memory(bundle, self.target_)
-        asked = asked_deadlines(self.deadline)
-        bundle = with_chosen_times(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile, asked)
+        asked, target, promised = asked_deadlines(self.deadline), self.target_, 1.0 - self.quantile
+        with progress_bar(self.verbose, "regimes replayed", 1 + len(target.regimes)) as bar:
+            bundle = with_chosen_times(bundle, target, self.samples_, self.sizes_, promised, asked, bar.update)
         bundle = with_risks(bundle, exported, self.trainer_, self.sizes_)
         models = models_of(bundle, exported)
         bundle = with_answers(bundle, models)

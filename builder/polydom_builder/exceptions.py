@@ -1,4 +1,4 @@
-"""Every error that the builder raises on purpose."""
+"""Every error that the builder raises on purpose, and the warnings that a caller may want to refuse."""
 
 from polydom_runtime.exceptions import PolyDomError
 
@@ -25,3 +25,7 @@ class ComparisonError(PolyDomError, ValueError):
 
 class ExportError(PolyDomError, ValueError):
     """A model cannot be exported, or the exported model gives other answers."""
+
+
+class BusyMachineWarning(UserWarning):
+    """Times were measured while other work had a good part of the processor."""

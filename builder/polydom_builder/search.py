@@ -53,8 +53,8 @@ class PolyDomSearch(BundleSearch):
         train at most half as much again as that one. Parameters are named ``estimator__NAME__parameter``.
     space : FeatureSpace
     deadline : float, sequence of float or None
-        Seconds. One deadline c0 (Prob-c0-Fixed), a range (low, high), or any budget (Prob-General). More than two, which
-        rise, are a range as well, and the table of the bundle has these, instead of some of the range.
+        Seconds. One deadline c0 (Prob-c0-Fixed), a range (low, high), or any budget (Prob-General). More than two,
+        which rise, are a range as well, and the table of the bundle has these, instead of some of the range.
     size_range : (float, float), optional
         The smallest and the largest size on the node; those of the items if not given. Twice the same size is
         Prob-n0-Fixed.
@@ -192,8 +192,6 @@ class PolyDomSearch(BundleSearch):
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.nested_ = [self._explore(trainer, *budget.of_lattice) for trainer in nested]
         self.assumption_ = check_assumption(self.expanded_, self.tolerance_)
-        if self.verbose and self.settings.promise is not None:
-            print(f"Note: {self.assumption_}.")
 
     def _made(self, identity: Identity) -> tuple[Bundle, list[ExportedModel]]:
         index = build_index(self._proven, self.region_)

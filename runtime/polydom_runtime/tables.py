@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
+from math import floor, log10
 from typing import NamedTuple
 
 from polydom_runtime.causes import uncontrolled
@@ -52,21 +53,34 @@ class TextTable(NamedTuple):
 
 
 def format_bytes(size_bytes: float) -> str:
-    """Return a size in kB or MB.
+    """Return a size in kB, MB or GB.
 
-    >>> format_bytes(38_500), format_bytes(93e6)
-    ('38.5 kB', '93 MB')
+    >>> format_bytes(38_500), format_bytes(93e6), format_bytes(999_900), format_bytes(1.5e9)
+    ('38.5 kB', '93 MB', '1000 kB', '1.5 GB')
     """
-    return f"{size_bytes / 1e3:.3g} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.3g} MB"
+    unit, name = next(((u, n) for u, n in ((1e3, "kB"), (1e6, "MB")) if size_bytes < 1000.0 * u), (1e9, "GB"))
+    return f"{float(f'{size_bytes / unit:.3g}'):g} {name}"
 
 
-def percent(share: float) -> str:
-    """Return a share in per cent, with two digits at least.
+LEAST_SHARE = 1e-6
+"""A smaller share is printed as less than this one, and the same from 100 % downwards."""
 
-    >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765)
-    ('50 %', '0.12 %', '0 %', '99 %')
+
+def percent(share: float, digits: int = 2) -> str:
+    """Return a share in per cent with this number of significant digits; from 99.5 % on, those of the rest to 100 %.
+
+    Only 0 is 0 %, and only 1 is 100 %.
+
+    >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765), percent(1.234), percent(0.12345, 3)
+    ('50 %', '0.12 %', '0 %', '99 %', '123 %', '12.3 %')
+    >>> percent(0.9987), percent(0.9999999), percent(1.0), percent(1e-12)
+    ('99.87 %', '> 99.9999 %', '100 %', '< 0.0001 %')
     """
-    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"
+    rest = abs(1.0 - share) if 0.995 <= share < 1.0 else abs(share)
+    if 0.0 < rest < LEAST_SHARE:
+        return f"> {100.0 * (1.0 - LEAST_SHARE):.4f} %" if share > 0.5 else f"< {100.0 * LEAST_SHARE:.4f} %"
+    decimals = max(digits - 1 - floor(log10(100.0 * rest)), 0) if rest else 0
+    return f"{round(100.0 * share, decimals):.10g} %"
 
 
 def _shown(text: str) -> str:

@@ -13,6 +13,7 @@ from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.promise import Amount, LeftOut, Limits, Shipping
+from polydom_runtime.tables import format_bytes
 
 from .assembly import indexed, quickest_models
 from .export import Order, models_to_export
@@ -92,6 +93,21 @@ def within_limits(
             grid.sizes,
             grid.deadlines,
         ),
+    )
+
+
+def only_prior_text(bundle: Bundle) -> str:
+    """Return a warning that limits left out all models; empty if there are models, or limits left out none."""
+    stated = bundle.shipping
+    if bundle.models or not stated.n_left_out:
+        return ""
+    prior, sizes = bundle.prior.accuracy, ""
+    if smallest := next((amount for amount in stated.curve if amount.score > prior), None):
+        models = f"{smallest.models} model{'s' * (smallest.models > 1)}"
+        sizes = f" A good choice of {models} has files of {format_bytes(smallest.size_bytes)}."
+    return (
+        f"no useful model fits {stated.limits}, so the bundle has no model, and every answer is the prior: the mean "
+        f"score is {prior:.3f} instead of {stated.whole:.3f}.{sizes} Allow more, or choose a smaller estimator."
     )
 
 

@@ -10,7 +10,7 @@ with the guard that was found.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
@@ -112,6 +112,7 @@ def with_chosen_times(
     sizes: Sequence[float],
     promised: float,
     asked: Sequence[float] = (),
+    progress: Callable[[int], object] = int,
 ) -> Bundle:
     """Return the bundle with the planned and guarded times that score best among those that keep the promise.
 
@@ -119,6 +120,7 @@ def with_chosen_times(
     these deadlines, and a note on pauses that take a part of the promise. If costs are estimates, or were given,
     nothing can be replayed: then the times are those at the default quantiles, and the outlook is that of typical
     times. `promised`: the rate of late answers. `asked`: the deadlines to choose for, in seconds, if not some.
+    `progress`: called with 1 after each regime.
     """
     draft = _with_default_times(bundle, target)
     known = None if not target.planned or target.origin.estimated else samples
@@ -130,10 +132,11 @@ def with_chosen_times(
 
     def chosen(regime: Regime, times: BundleTimes) -> BundleTimes:
         answers, deadlines = recorded(regime), deadlines_in(draft, regime, asked)
-        if answers is None or not deadlines or policy_for(bundle, "anytime") == "strict":  # nothing to choose by
-            return times
-        choosing = Choosing(draft, target, regime, answers)
-        return _with_choices(times, [choosing.at(deadline, promised).choice for deadline in deadlines])
+        if answers is not None and deadlines and policy_for(bundle, "anytime") == "anytime":
+            choosing = Choosing(draft, target, regime, answers)
+            times = _with_choices(times, [choosing.at(deadline, promised).choice for deadline in deadlines])
+        progress(1)
+        return times
 
     made = in_each_regime(draft, chosen)
 

@@ -5,7 +5,7 @@ from argparse import ArgumentTypeError
 from contextlib import suppress
 from datetime import date
 
-from polydom_runtime.commands.arguments import duration, number, positive
+from polydom_runtime.commands.arguments import duration, number, positive, refused
 from polydom_runtime.commands.options import Option
 
 JOBS = Option("--jobs", "the number of worker processes; -1 for all processors (default 1)", int)
@@ -13,28 +13,32 @@ JOBS = Option("--jobs", "the number of worker processes; -1 for all processors (
 loss = number(float, lambda x: 0.0 <= x < math.inf, "a finite number of at least 0")
 
 
-def deadlines(text: str) -> float | tuple[float, float]:
-    """Read one deadline, or a range LOW:HIGH, in seconds.
+def deadlines(text: str) -> float | tuple[float, ...]:
+    """Read one deadline, a range LOW:HIGH, or several rising deadlines A:B:C, in seconds.
 
-    >>> deadlines("2ms"), deadlines("1ms:1s")
-    (0.002, (0.001, 1.0))
+    >>> deadlines("2ms"), deadlines("1ms:1s"), deadlines("1ms:2ms:1s")
+    (0.002, (0.001, 1.0), (0.001, 0.002, 1.0))
     """
-    low, colon, high = text.partition(":")
-    return (duration(low), duration(high)) if colon else duration(text)
+    texts = text.split(":")
+    found = [*map(duration, texts)]
+    if found != sorted(found):
+        rising = ":".join(sorted(texts, key=duration))
+        raise refused("rising, from the shortest deadline to the longest", text, f"Write {rising}.")
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def day(text: str) -> date:
     """Read a date, such as ``2027-06-01``."""
     with suppress(ValueError):
         return date.fromisoformat(text)
-    raise ArgumentTypeError(f"must be a date such as 2027-06-01. Got {text!r}")
+    raise refused("a date such as 2027-06-01", text)
 
 
 def count(text: str) -> int:
     """Read a whole number of at least 1."""
     if text.isdecimal() and int(text) >= 1:
         return int(text)
-    raise ArgumentTypeError(f"must be a whole number of at least 1. Got {text!r}")
+    raise refused("a whole number of at least 1", text)
 
 
 def slack(text: str) -> float | str:
@@ -47,7 +51,7 @@ def slack(text: str) -> float | str:
         return text
     with suppress(ValueError):
         return float(text)
-    raise ArgumentTypeError(f"must be a number, or auto. Got {text!r}")
+    raise refused("a number, or auto", text, names=["auto"])
 
 
 def size_range(text: str) -> tuple[float, float]:
@@ -59,4 +63,4 @@ def size_range(text: str) -> tuple[float, float]:
     low, _, high = text.partition(":")
     with suppress(ArgumentTypeError):
         return positive(low), positive(high or low)
-    raise ArgumentTypeError(f"must be LOW:HIGH or one size, of positive numbers. Got {text!r}")
+    raise refused("LOW:HIGH or one size, of positive numbers", text)

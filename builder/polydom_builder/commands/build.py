@@ -1,13 +1,16 @@
 """``polydom build``: measure, train, index and export a bundle."""
 
 import math
+import warnings
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
 from polydom_builder.bundling.given_identity import given_identity
-from polydom_builder.exceptions import FitError
+from polydom_builder.bundling.leaving_out import only_prior_text
+from polydom_builder.exceptions import BusyMachineWarning, FitError
 from polydom_builder.exploration import SEARCHES
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
@@ -26,18 +29,22 @@ from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import say, show
+from polydom_runtime.commands.terminal import show, warn
+from polydom_runtime.describing.knee import verdict
+from polydom_runtime.describing.outlook_table import outlook_table
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.exceptions import ItemError, ProfileError
+from polydom_runtime.exceptions import ItemError, MeasurementError, ProfileError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import UNLABELLED, Sample, samples, space_of
+from polydom_runtime.measuring.conditions import busy_warning
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 
 from .arguments import JOBS, count, deadlines, size_range, slack
 from .error_costs_file import read_error_costs
 from .estimator import given_estimator
+from .tables import print_table, print_text, print_warning
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
@@ -88,7 +95,13 @@ PROMISED = *PROOF, *MODELS, *CHOICE
 OPTIONS = (
     Option("space MODULE:SPACE", "the feature space"),
     Option("--items ITEMS", "the items and labels for training: a packed .npz file or MODULE:FUNCTION", required=True),
-    Option("--deadline", "the deadline of an item, such as 2ms, or a range 1ms:10ms", deadlines, required=True),
+    Option(
+        "--deadline",
+        "the deadline of an item, such as 2ms, or a range 1ms:10ms; of several, as 1ms:2ms:10ms, the results tell "
+        "about each",
+        *(deadlines, None),
+        required=True,
+    ),
     Option("--out OUT", "the bundle folder to write; an old bundle there is replaced", required=True),
     Option("--sign NAME.key", "the private key to sign the bundle with (default: none)"),
     Option(
@@ -132,6 +145,7 @@ OPTIONS = (
         default=[],
         action="append",
     ),
+    Option("--busy", "accept times that were measured on a busy machine, for a device that is as busy in service"),
     Option("--quantile", "the promised share of answers in time (default 0.999)", share, 0.999),
     *CHOICE,
     Option(
@@ -168,7 +182,7 @@ def run(arguments: Namespace) -> Outcome:
     costs = device_of(arguments.profile)
     found = samples(arguments.items)
     if any(sample.label is UNLABELLED for sample in found):
-        raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
+        raise ItemError(f"{arguments.items} must give a label for each item: the array label, or (item, label).")
     groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
     if arguments.costs_of_errors:
@@ -176,35 +190,54 @@ def run(arguments: Namespace) -> Outcome:
         search.set_params(answers__costs_of_errors=costs_of_errors)
     labels = {str(sample.label): sample.label for sample in found}
     search.set_params(answers__prior=labels.get(arguments.prior, arguments.prior))
-    search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
-    bundle = search.export(arguments.out, **identity, key=key)
+    with _busy_machine(is_allowed=arguments.busy):
+        search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no useful model fits")  # it is said first among the results
+        bundle = search.export(arguments.out, **identity, key=key)
+    busy = busy_warning(search.samples_) if search.samples_ else ""
+    for warning in (doubts := [*filter(None, (busy, only_prior_text(bundle)))]):
+        print_warning(warning)
+    print_text("\n".join(verdict(bundle)))
     for name, reason in search.dropped_.items():
         show(f"dropped {name}: {reason}")
-    show(bundle.times.origin)
-    stored, promise = bundle.stored, bundle.promise
-    show(
-        f"{arguments.out}: {_indexed(bundle, search)}, {len(bundle.models)} models with all prefixes; "
-        f"{_scored(search)}; alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
-    )
-    if promise.margin is not None:
-        show(f"The promise: {promise_text(bundle)}.")
-    if bundle.shipping.n_left_out:
-        show(f"{bundle.shipping}.")
+    origin, n_models = bundle.times.origin, len(bundle.models)
+    show(origin._replace(notes=tuple(note for note in origin.notes if note != busy)))
+    models = f"{n_models} model{'s' * (n_models != 1)} with all prefixes"
+    show(f"{arguments.out}: {_indexed(bundle, search)}, {models}; {_scored(search)}.")
+    show(f"The promise: {promise_text(bundle)}.")
+    print_table(outlook_table(bundle))
     return Outcome(
         {
+            "warnings": doubts,
             "bundle": arguments.out,
             "sha256": index_sha256(bundle),
             "possible": 2 ** len(search.space_),
             "trained": sum(map(len, search.scores_.values())),
-            "candidates": len(stored.shipped),
-            "sequences": len(stored.sequences),
+            "candidates": len(bundle.stored.shipped),
+            "sequences": len(bundle.stored.sequences),
             "models": len(bundle.models),
             "dropped": search.dropped_,
-            "promise": {**promise._asdict(), "text": promise_text(bundle)},
+            "promise": {**bundle.promise._asdict(), "text": promise_text(bundle)},
             "costs": str(bundle.times.origin),
             "left_out": bundle.shipping.n_left_out,
         }
     )
+
+
+@contextmanager
+def _busy_machine(*, is_allowed: bool) -> Iterator[None]:
+    """Refuse times of a busy machine unless they are allowed: before the training."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always" if is_allowed else "error", BusyMachineWarning)
+        try:
+            yield
+        except BusyMachineWarning as e:
+            got = f"{str(e)[:1].upper()}{str(e)[1:]}"
+            raise MeasurementError(
+                f"Times must be measured while nothing else runs, unless the device is as busy in service. {got}. "
+                "Measure again on an idle machine, or give --busy."
+            ) from e
 
 
 def _indexed(bundle: Bundle, search: PolyDomSearch | GreedySearch) -> str:
@@ -280,5 +313,6 @@ def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
     if len(measured) > 1 or len(devices) - len(measured) > 1:
         raise ProfileError(f"There must be at most one measured device and one profile. Got {', '.join(names)}.")
     for warning in measured[0].warnings if measured else ():
-        say(f"{names[devices.index(measured[0])]}: {warning}", "polydom")
+        if warning != busy_warning(measured[0]):  # of which the search warns
+            warn(f"{names[devices.index(measured[0])]}: {warning}", "polydom")
     return (measured or devices or [None])[0]

@@ -16,17 +16,18 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.options import Needed, Option
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import say, show
+from polydom_runtime.commands.terminal import show, warn
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.device_profile import dump
 from polydom_runtime.learning.learned_file import read_learned
+from polydom_runtime.measuring.conditions import busy_warning
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import write_costs
 from polydom_runtime.measuring.spread import spreads
-from polydom_runtime.tables import TextTable
+from polydom_runtime.tables import TextTable, percent
 
-from .tables import print_table, print_text
+from .tables import print_table, print_text, print_warning
 
 PAUSES_AT = (0.3e-3, 1e-3, 3e-3, 10e-3)
 """Deadlines, in seconds, at which the report says how many answers pauses hit."""
@@ -72,7 +73,7 @@ def _learned(arguments: Namespace, samples: CostSamples) -> CostSamples:
     learned = learned_costs(samples, nodes, load_bundle(arguments.bundle))
     for file, node in zip(arguments.learned, nodes, strict=True):
         if not node.circumstances.is_sound:
-            say(f"{file} is not sound: {'; '.join(node.warnings)}. What is made from it is marked so.")
+            warn(f"{file} is not sound: {'; '.join(node.warnings)}. What is made from it is marked so.", "polydom")
     if arguments.out:
         write_costs(arguments.out, learned)
     if arguments.profile_out:
@@ -84,7 +85,9 @@ def print_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float) 
     """Print the measurement, the costs of each unit, and the facts that the times depend on."""
     device, sizes = samples.machine.get("device", "unknown device"), samples.sizes
     measured = f"{len(sizes)} sizes from {sizes[0]:g} to {sizes[-1]:g}, {samples.n_rounds} rounds; {samples.stopped}"
-    warnings = (f"warning: {warning}" for warning in samples.warnings)
+    if busy := busy_warning(samples):
+        print_warning(busy)
+    warnings = (f"warning: {warning}" for warning in samples.warnings if warning != busy)
     print_text("\n".join([f"{device}: {measured}", *warnings, *_disturbed(samples.pauses), ""]))
     columns = ("unit", "typical", "worst case", "#slack", "#tail", "#exceeded", "#by items", "#known to")
     title = f"worst case: quantile {quantile:g} of the samples or of their fitted tail, whichever is higher"
@@ -108,7 +111,7 @@ def _cells(row: CostRow) -> tuple[str, ...]:
     fit = row.fit
     slack = f"{100 * fit.slack.min():.0f} to {100 * fit.slack.max():.0f} %"
     exceeded = f"{row.exceeded:.5f}", f"{row.exceeded_by_items:.5f}"
-    tail = f"{100 * fit.inflation.mean():.0f}%"
+    tail = f"{100 * fit.inflation.mean():.0f} %"
     return row.unit, str(fit.typical), str(fit.worst), slack, tail, *exceeded, row.known_to
 
 
@@ -116,13 +119,15 @@ def _disturbed(pauses: Pauses) -> list[str]:
     """Say how often other work took the processor, unless nobody watched."""
     if not pauses.watched:
         return []
-    share, lengths = 100 * pauses.processor_share, pauses.lengths
+    lengths = pauses.lengths
     longest = f", the longest {format_seconds(lengths[0])}" if lengths else ""
-    hit = ", ".join(f"{100 * pauses.share_hit(d):.2g} % at {format_seconds(d)}" for d in PAUSES_AT)
+    hit = ", ".join(
+        f"{percent(float(pauses.late_shares(np.array([d]), d)[0]))} at {format_seconds(d)}" for d in PAUSES_AT
+    )
     return [
         f"pauses, which are in no time below: {len(lengths)} in {format_seconds(pauses.watched)} of work{longest}; the "
-        f"measurement got {share:.0f} % of a processor",
-        f"answers that a pause longer than the deadline hits: {hit}",
+        f"measurement got {percent(pauses.processor_share)} of a processor",
+        f"answers that a pause makes late, if they work until their deadline: {hit}",
     ]
 
 

@@ -1,19 +1,42 @@
-"""The results of the demo as a table and as a picture."""
+"""The results of the demo: in short, with details, and as a picture."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from polydom_builder.evaluation import AtDeadline
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.kept_promise import KeptPromise
+from polydom_runtime.describing.knee import NEARLY_ALL, knees
+from polydom_runtime.describing.outlook_table import outlook_table
 from polydom_runtime.files import replacing
-from polydom_runtime.tables import TextTable
+from polydom_runtime.measuring.stopwatch import BUSY_WARNINGS
+from polydom_runtime.tables import TextTable, percent
 
 from .evaluation_tables import named_sets
+from .tables import print_table, print_text, print_warning
+
+Result = dict[str, Any]
+"""The figures of the demo at a deadline, as in ``results.json``."""
+
+Z_95 = 1.96
+"""95 % of all values lie within this number of standard errors."""
 
 
-def as_result(at: AtDeadline, promised: float) -> dict[str, Any]:
+class Demonstrated(NamedTuple):
+    """What the demo built, and how a node answered with it."""
+
+    bundle: Bundle
+    n_trained: int
+    """The number of feature sets that were trained for it."""
+    results: Sequence[Result]
+    """One for each deadline."""
+
+
+def as_result(at: AtDeadline, promised: float) -> Result:
     """Return the figures of the demo at a deadline; all answers were timed. `promised`: the share of late ones."""
     whole, timing = at.whole, at.whole.timing
     if timing is None:
@@ -21,6 +44,7 @@ def as_result(at: AtDeadline, promised: float) -> dict[str, Any]:
     return {
         "deadline": at.deadline,
         "items": whole.items,
+        "stated": at.stated,
         "accuracy": whole.systems["node"].right,
         "single": whole.systems["single"].right,
         "cheap_first": whole.systems["cheap_first"].right,
@@ -33,10 +57,85 @@ def as_result(at: AtDeadline, promised: float) -> dict[str, Any]:
     }
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> str:
-    """Return the results as text for a person."""
+def print_results(found: Demonstrated, out: Path) -> None:
+    """Print what was trained, how the promise was kept, the scores by deadline, and which deadline is sensible."""
+    bundle, results = found.bundle, found.results
+    for note in bundle.times.origin.notes:
+        print_warning(note)
+        if note.startswith(BUSY_WARNINGS):
+            show("To measure again while nothing else runs, give --out another folder.")
+    n_possible, n_models = 2 ** len(bundle.space.names), len(bundle.models)
+    show(f"Trained: {found.n_trained:,} of {n_possible:,} possible feature sets; the bundle has {n_models} models.")
+    print_text("\n".join([*kept_promises(results), ""]))
+    print_table(main_table(results))
+    print_text("\n".join([*knee_lines(bundle), ""]))
+    show(f"The bundle, the results and a plot are in {out}: surface.bundle, results.json, accuracy.png.")
+    show(f"More figures: this command with --details, and polydom deadline {out / 'surface.bundle'}.")
+    show("The words are explained in docs/glossary.md.")
+
+
+def kept_promises(results: Sequence[Result]) -> Iterator[str]:
+    """Yield how the promise was kept, back to back and in the loop, and at which deadlines it was not."""
+    for where, every in (("Back to back", map(_hot, results)), ("In the loop", map(_looped, results))):
+        if found := {r["deadline"]: kept for r, kept in zip(results, every, strict=True) if kept}:
+            late, answers, promised, paused = zip(*found.values(), strict=True)
+            missed = ", ".join(format_seconds(deadline) for deadline, kept in found.items() if not kept.is_kept)
+            together = KeptPromise(sum(late), sum(answers), promised[0], sum(paused))
+            yield f"{where}: {together}" + f" One by one, it was not kept at {missed}." * bool(missed)
+
+
+def main_table(results: Sequence[Result]) -> TextTable:
+    """Return the scores that the bundle states, and those of the answers, by deadline."""
+    columns = ("#deadline", "#stated", "#back to back", "#late", "#stated", "#in the loop", "#late")
+    rows = [(format_seconds(r["deadline"]), *_cells(r), *_cells_of_loop(r.get("loop"))) for r in results]
+    return TextTable("Share of answers that were right and in time:", columns, rows, [*_meanings(results)])
+
+
+def _cells(r: Result) -> tuple[str, str, str]:
+    return _score(r["stated"]), _score(r["accuracy"]), f"{r['missed']} of {r['items']:,}"
+
+
+def _cells_of_loop(loop: Result | None) -> tuple[str, str, str]:
+    if loop is None:
+        return "-", "-", "-"
+    return _score(loop["stated"]), _score(loop["in_time"]), f"{loop['late']} of {loop['items']:,}"
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _meanings(results: Sequence[Result]) -> Iterator[str]:
+    yield "stated: what the bundle expects on this computer, from the patches that it was trained with"
+    counts, loop = {r["items"]: r["accuracy"] for r in results}, next((r["loop"] for r in results if "loop" in r), None)
+    if loop:
+        yield f"in the loop: a patch comes every {format_seconds(loop['period'])}; the node sleeps until then"
+        counts |= {loop["items"]: loop["in_time"]}
+    chance = (f"{Z_95 * math.sqrt(p * (1.0 - p) / n):.3f} with {n:,} patches" for n, p in counts.items())
+    yield f"by chance alone, a share may be too high or too low by {' and '.join(chance)}"
+
+
+def knee_lines(bundle: Bundle) -> list[str]:
+    """Return which deadline is sensible, back to back and after sleeps, and what the words mean."""
+    lines = [f"Which deadline? The knee is the shortest one with {percent(NEARLY_ALL)} of what the best one gains:"]
+    for regime, knee in knees(bundle).items():
+        if regime != "cold":
+            lines += [str(knee), *(f"  {text}" for text in knee.consequences())]
+    return [*lines, *MEANINGS] if len(lines) > 1 else ["No deadline that was tried gives more than the prior.", PRIOR]
+
+
+PRIOR = "prior: the answer without any feature, which is the most frequent class"
+MEANINGS = (
+    "hot: each patch comes right after the last answer, back to back",
+    "rehearsed: the node slept, as in the loop, and then answered kept patches, so that its code is warm",
+    PRIOR,
+)
+
+
+def detail_tables(found: Demonstrated) -> list[TextTable]:
+    """Return simpler methods beside the answers, their times, the loops, sets and misses, and the bundle's table."""
     rows, sets, misses = [], [], []
-    for r in results:
+    for r in found.results:
         deadline = format_seconds(r["deadline"])
         accuracies = (f"{r[system]:.3f}" for system in ("accuracy", "single", "cheap_first"))
         elapsed = (f"{r['elapsed_share'][q]:.2f}" for q in ("p50", "p99", "max"))
@@ -45,46 +144,48 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
         if r["missed"]:
             shares = ", ".join(f"{n} {share}" for share, n in r["misses"]["elapsed_share"].items())
             misses.append((deadline, f"{r['missed']} of {r['items']}: {shares}"))
-    columns = ("#deadline", "#Poly-Dom", "#best single", "#cheap-first", "#p50", "#p99", "#max", "#missed")
-    late = "Missed deadlines, by the time of the answer divided by the deadline:"
-    tables = (
-        TextTable(
-            "Hot, items back to back: accuracy, and the time of an answer divided by the deadline:",
-            *(columns, rows, [_kept(r, r["missed"], r["items"]) for r in results]),
-        ),
-        *_loops(results),
-        TextTable(BASELINES),
+    columns = ("#deadline", "#Poly-Dom", "#best single", "#cheap-first", "#p50", "#p99", "#max", "#late")
+    late = f"Late answers, by {ELAPSED}:"
+    return [
+        TextTable(f"Back to back: right and in time, and {ELAPSED}:", columns, rows, BASELINES),
+        *_loops(found.results),
         TextTable("Feature sets that answered, by share of items:", ("#deadline", "#items", "set"), sets),
-        TextTable(late, ("#deadline", "answers"), misses) if misses else TextTable("No deadline was missed."),
-    )
-    return "\n".join(line for table in tables for line in ("", *table.lines()))
+        TextTable(late, ("#deadline", "answers"), misses) if misses else TextTable("No answer was late."),
+        outlook_table(found.bundle),
+        TextTable(COLD),
+    ]
 
 
-BASELINES = """\
-best single: the one feature set with the best held-out score among those that fit every item.
-cheap-first: features added cheapest first until the item's budget ends.
-Both by planned costs, on the host, with no overrun counted against them."""
+ELAPSED = "the time of an answer divided by the deadline"
+BASELINES = (
+    "best single: the one feature set with the best held-out score among those that fit every item",
+    "cheap-first: features added cheapest first until the item's budget ends",
+    "both by planned costs, on the host, with no overrun counted against them",
+    "p50, p99, max: half, 99 % and all of the answers took at most this share of the deadline",
+)
+COLD = "cold: after a sleep, without a rehearsal; with `polydom-node run --no-rehearse`"
 
 
-def _loops(results: Sequence[dict[str, Any]]) -> list[TextTable]:
-    """Return the table of the loops, if there are any; the elapsed time is that from when an item was due."""
+def _hot(r: Result) -> KeptPromise:
+    return KeptPromise(r["missed"], r["items"], r["promised"])
+
+
+def _looped(r: Result) -> KeptPromise | None:
+    loop = r.get("loop")
+    return KeptPromise(loop["late"], loop["items"], r["promised"], loop["paused"]) if loop else None
+
+
+def _loops(results: Sequence[Result]) -> list[TextTable]:
+    """Return the table of the loops, if there are any."""
     looped = [(format_seconds(r["deadline"]), r["loop"]) for r in results if "loop" in r]
     rows = [
-        (at, f"{r['in_time']:.3f}", f"{r['at_once']:.3f}", f"{r['late']}/{r['items']}", f"{r['rehearsing']:.1%}")
-        for at, r in looped
+        (at, f"{loop['in_time']:.3f}", f"{loop['at_once']:.3f}", percent(loop["rehearsing"])) for at, loop in looped
     ]
-    columns = ("#deadline", "#in the loop", "#same items at once", "#late", "#time spent on rehearsals")
-    kept = [_kept(r, r["loop"]["late"], r["loop"]["items"], r["loop"]["paused"]) for r in results if "loop" in r]
-    periods = [format_seconds(loop["period"]) for _, loop in looped[:1]]
-    title = "Rehearsed: a loop with a period of {} sleeps between two items. Right and in time:"
-    return [TextTable(title.format(period), columns, rows, kept) for period in periods]
+    columns = ("#deadline", "#in the loop", "#same items at once", "#time spent on rehearsals")
+    return [TextTable("In the loop: right and in time:", columns, rows)] if rows else []
 
 
-def _kept(result: dict[str, Any], late: int, answers: int, paused: int = 0) -> str:
-    return f"{format_seconds(result['deadline'])}: {KeptPromise(late, answers, result['promised'], paused)}"
-
-
-def plot(results: Sequence[dict[str, Any]], file: Path) -> None:
+def plot(results: Sequence[Result], file: Path) -> None:
     """Draw accuracy against deadline."""
     import matplotlib
 

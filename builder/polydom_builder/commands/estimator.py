@@ -28,8 +28,19 @@ def given_estimator(references: Sequence[str]) -> Any:
         pairs.append((name if is_named else place.rpartition(":")[2], place))
     if clashing := [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]:
         raise TrainingError(
-            f"Each estimator must have a name of its own. Got {clashing[0]!r} twice. Write NAME=MODULE:OBJECT."
+            f"Each estimator must have a name of its own. Got {clashing[0]} twice. Write NAME=MODULE:OBJECT."
         )
     if len(pairs) == 1 and "=" not in references[0]:
-        return load_object(references[0])
-    return {name: load_object(place) for name, place in pairs} or default_estimator()
+        return _object(references[0])
+    return {name: _object(place) for name, place in pairs} or default_estimator()
+
+
+def _object(place: str) -> Any:
+    """Import an estimator; `TrainingError` for a class, which has no settings yet."""
+    if isinstance(found := load_object(place), type):
+        name = found.__name__
+        raise TrainingError(
+            f"{place} must be an estimator with its settings. Got the class {name}. Write estimator = {name}() in a "
+            "module of yours, and give MODULE:estimator."
+        )
+    return found

@@ -19,7 +19,7 @@ from polydom_runtime.describing.outlook_table import set_text
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
-from polydom_runtime.tables import TextTable
+from polydom_runtime.tables import TextTable, percent
 
 from .tables import print_table, print_text
 
@@ -131,7 +131,7 @@ def _candidates(document: dict[str, Any]) -> TextTable:
     for c in document["candidates"]:
         interval = "{:.3f} to {:.3f}".format(*c["interval"]) if c["interval"] else "not stated"
         rows.append((f"{c['accuracy']:.3f}", interval, c["cost"], set_text(c["features"], c.get("estimator", ""))))
-    columns = ("#accuracy", f"#{CONFIDENCE:.0%} interval", "worst-case cost", "features")
+    columns = ("#accuracy", f"#{percent(CONFIDENCE)} interval", "worst-case cost", "features")
     return TextTable("candidates, their features in order of computation, their worst cases hot", columns, rows)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import uncontrolled
-from polydom_runtime.commands.terminal import show
+from polydom_runtime.commands.terminal import show, striking
 from polydom_runtime.tables import TextTable
 
 if TYPE_CHECKING:
@@ -43,6 +43,11 @@ def print_text(text: str) -> None:
 
     for line in text.split("\n"):
         _console().print(Text(uncontrolled(line), overflow="fold"))
+
+
+def print_warning(text: str) -> None:
+    """Print a warning, in colour on a terminal; it may come from a file."""
+    print(striking(f"warning: {uncontrolled(text)}", sys.stdout))
 
 
 def _console() -> "Console":

@@ -14,6 +14,7 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.measuring.cost_samples import WAKING, CostSamples
 from polydom_runtime.measuring.tails import pooled_quantile, relative_error
+from polydom_runtime.tables import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +43,7 @@ class CostRow:
     @property
     def known_to(self) -> str:
         """Both errors in words."""
-        return f"{100 * self.typical_error:.0f} / {100 * self.worst_error:.0f} %"
+        return f"{percent(self.typical_error)} / {percent(self.worst_error)}"
 
 
 def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:

@@ -1,6 +1,5 @@
 """Measurements on this machine. They are cached, so that a build that was killed does not repeat them."""
 
-import warnings
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +7,7 @@ from typing import Any
 
 from joblib import hash as content_hash
 
+from polydom_builder.exceptions import BusyMachineWarning
 from polydom_builder.training.cache import Cache, file_of, make_folder
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
@@ -19,7 +19,8 @@ from polydom_runtime.measuring.item_sizes import chosen_items, drawn_items
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
 from polydom_runtime.measuring.session import MAX_ITEMS
-from polydom_runtime.measuring.stopwatch import BUSY_WARNINGS
+
+from .sample_checks import warn_if_busy
 
 MEASURED_SIZES, SECONDS = 12, 20.0
 
@@ -45,12 +46,16 @@ def measure_here(
     }
     if memory.folder is None:
         samples = measure(space, chosen, **options)
-    else:
-        key = source_fingerprint(space), identity(), content_hash(chosen), quantile, seed, MEASURED_SIZES, SECONDS
-        samples = _kept(file_of(memory.folder, "costs", key).with_suffix(".costs"), space, chosen, options)
-    for warning in samples.warnings:
-        if warning.startswith(BUSY_WARNINGS):
-            warnings.warn(warning, stacklevel=2)
+        warn_if_busy(samples)
+        return samples
+    key = source_fingerprint(space), identity(), content_hash(chosen), quantile, seed, MEASURED_SIZES, SECONDS
+    file = file_of(memory.folder, "costs", key).with_suffix(".costs")
+    samples = _kept(file, space, chosen, options)
+    try:
+        warn_if_busy(samples)
+    except BusyMachineWarning:  # it is an error for the caller, who is going to measure again
+        file.unlink(missing_ok=True)
+        raise
     return samples
 
 

@@ -3,10 +3,11 @@
 import warnings
 from collections.abc import Sequence
 
-from polydom_builder.exceptions import FitError
+from polydom_builder.exceptions import BusyMachineWarning, FitError
 from polydom_runtime.bundles.engines import NO_VERSION
 from polydom_runtime.device.calibration import LARGE_REFERENCES, NUMPY_REFERENCES, REFERENCES
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.conditions import busy_warning
 from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 from polydom_runtime.measuring.fingerprint import FINGERPRINT_VERSION, source_fingerprint
 from polydom_runtime.measuring.measure import MIN_SIZES
@@ -41,6 +42,12 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
         needed |= set(NUMPY_REFERENCES)
     if missing := needed - samples.kernels.keys():
         raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")
+
+
+def warn_if_busy(samples: CostSamples) -> None:
+    """Warn if the machine was busy while it was measured, or a quota stopped the measurement."""
+    if text := busy_warning(samples):
+        warnings.warn(text, BusyMachineWarning if samples.pauses.is_busy else UserWarning, stacklevel=4)
 
 
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.ticker import EngFormatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 
+from polydom_runtime.tables import percent
+
 STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 """The numbers of a decade that have ticks, from few to many."""
 
@@ -66,7 +68,7 @@ def linear_axis(axis: Axis, unit: str = "", label: str = "") -> None:
 def percent_axis(axis: Axis, label: str = "") -> None:
     """Label an axis of shares with per cent."""
     linear_axis(axis, label=label)
-    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g} %"))
+    axis.set_major_formatter(FuncFormatter(lambda share, _: percent(share, 4)))
 
 
 def _finish(axis: Axis, unit: str, label: str) -> None:

@@ -19,9 +19,9 @@ from polydom_builder.training.cache import Cache, check_folder, make_folder
 from polydom_builder.training.column_names import check_names
 from polydom_builder.training.families import named, named_estimators
 from polydom_runtime.causes import shown
+from polydom_runtime.codec.near_names import did_you_mean, one_of
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import checked_space
-from polydom_runtime.near_names import did_you_mean, one_of
 from polydom_runtime.policy.deadline import MAX_SECONDS
 
 from .settings import CORRECTIONS, NamedSettings, Settings

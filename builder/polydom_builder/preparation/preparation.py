@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from polydom_builder.costs.host_measurement import measure_here
 from polydom_builder.costs.model_timers import ModelTimer, model_timer
-from polydom_builder.costs.sample_checks import check_coverage
+from polydom_builder.costs.sample_checks import check_coverage, warn_if_busy
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.preselection import BlockSelector
@@ -123,6 +123,7 @@ def _target(search: NamedSettings, given: Inputs, costs: Any) -> tuple[Target, C
         )
     if isinstance(costs, CostSamples):
         samples = costs
+        warn_if_busy(samples)
     else:
         with progress_bar(search.verbose, "costs measured", 100, unit="%") as bar:
             samples = measure_here(

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.sets.combined_costs import Combine
 from polydom_runtime.causes import shown
+from polydom_runtime.codec.near_names import one_of
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.near_names import one_of
 
 CORRECTIONS = ("resampling", "nested", None)
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.tables import percent
 
 from .block_pursuit import BlockPursuit, Columns, Gain, standardised
 
@@ -178,9 +179,9 @@ def _worth(gain: Gain, price: float, weight: float) -> tuple[float, float, float
 
 def _reason(alone: Gain, now: Gain, threshold: float) -> str:
     if now.chance <= threshold:
-        return f"max_blocks reached: would add {now.share:.1%}"
+        return f"max_blocks reached: would add {percent(now.share)}"
     if alone.chance <= threshold:
-        return f"redundant: explains {alone.share:.1%} alone, no more than noise would beyond the selected blocks"
+        return f"redundant: explains {percent(alone.share)} alone, no more than noise would beyond the selected blocks"
     return "not informative: explains no more than noise would"
 
 

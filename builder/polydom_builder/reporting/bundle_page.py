@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from polydom_builder.bundling.leaving_out import only_prior_text
 from polydom_builder.displays.index_view import IndexView
 from polydom_builder.simulation.expected import own_deadlines
 from polydom_builder.simulation.recorded import Recorded
@@ -9,8 +10,9 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import CONFIDENCE, ModelEntry
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.description import Description, amounts, describe
+from polydom_runtime.describing.knee import knees
 from polydom_runtime.describing.outlook_table import set_text, shortcomings, times_of_regimes
-from polydom_runtime.describing.promise_text import only_prior_text, promises_score
+from polydom_runtime.describing.promise_text import promises_score
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short
@@ -68,7 +70,7 @@ def bundle_page(
             (str(len(bundle.names)), "features" if len(bundle.names) > 1 else "feature"),
             (n_models, f"models, {size}"),
         ],
-        [f"{gain_text(promised)}.", f"{worth}."],
+        [*map(str, knees(bundle).values()), f"{gain_text(promised)}.", f"{worth}."],
         warnings,
         [
             score_section(bundle, said, view, rows, samples is not None),

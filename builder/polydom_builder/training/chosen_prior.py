@@ -6,6 +6,7 @@ from typing import Any
 
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.causes import shown
+from polydom_runtime.codec.near_names import one_of
 
 from .labels import Targets, plain
 
@@ -24,10 +25,9 @@ def chosen_prior(given: Any, targets: Targets) -> int | float | None:
         with suppress(TypeError, ValueError):
             if math.isfinite(number := float(wanted)):
                 return number
-        raise TrainingError(f"prior must be {BEST!r} or a finite number for a regressor. Got {shown(given)}.")
+        raise TrainingError(f"The prior must be {BEST} or a finite number for a regressor. Got {shown(given)}.")
     if type(wanted) is str and wanted == ABSTAIN:
         return len(classes)
     if type(wanted) is not type(classes[0]) or wanted not in classes:
-        known = shown(classes).strip("[]")
-        raise TrainingError(f"prior must be {BEST!r}, {ABSTAIN!r} or one of the labels {known}. Got {shown(given)}.")
+        raise TrainingError(one_of("The prior", [BEST, ABSTAIN, *classes], given))
     return int(classes.index(wanted))

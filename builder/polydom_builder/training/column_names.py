@@ -7,6 +7,7 @@ from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.compose import ColumnTransformer
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.codec.near_names import did_you_mean
 
 BY_NAME = ("monotonic_cst", "interaction_cst")
 """Parameters whose names of features become positions, as in the ``transformers`` of a ColumnTransformer."""
@@ -51,7 +52,7 @@ def _check_features(what: str, part: Any, features: Sequence[Any], names: Sequen
         raise TrainingError(
             "The estimator must name columns by features: each feature set has other features at the same positions. "
             f"Got {strange[0]!r} in {what}. Give lists of names, such as {[*names[:2]]}; for monotonic_cst a "
-            f"dictionary, such as {{{names[0]!r}: 1}}."
+            f"dictionary, such as {{{names[0]!r}: 1}}.{did_you_mean(str(strange[0]), names)}"
         )
     if isinstance(part, ColumnTransformer):
         used = {name for _, step, group in part.transformers if step != "drop" for name in group}

@@ -12,6 +12,7 @@ from polydom_builder.sets.set_costs import TabledCosts
 from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.costs import basis_terms
+from polydom_runtime.tables import percent
 
 from .proof_checks import BRUTE_FORCE_FEATURES, set_weights
 
@@ -202,7 +203,7 @@ def _uncertain(proof: Proof, grounds: Grounds, guesses: SetGuesses) -> Iterator[
     if (certain >= CERTAINTY).mean() < CERTAINTY:
         yield (
             f"the margin of {grounds.margin:.3g} is too small: at {(certain < CERTAINTY).sum()} of {N_CHECKED} sizes "
-            f"and budgets it holds with less than {CERTAINTY:.0%} certainty, down to {certain.min():.0%}"
+            f"and budgets it holds with less than {percent(CERTAINTY)} certainty, down to {percent(certain.min())}"
         )
 
 

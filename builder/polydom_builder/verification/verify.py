@@ -10,6 +10,7 @@ from polydom_builder.lattice.proof import Proof
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.promise import Assumption
+from polydom_runtime.describing.promise_text import MONOTONE
 
 from .bundle_checks import (
     index_faults,
@@ -60,9 +61,10 @@ class Report:
             f"{self.n_sets} feature sets settled by {self.n_trained} trained ones, {self.n_kept} kept and "
             f"{self.n_shipped} shipped; {self.n_queries} queries asked"
         )
-        kept = "all as promised" + (", as far as the tolerance holds" if self.assumption.n_broken else "")
-        end = self.failures or (kept,)
-        return "\n".join([*filter(None, (looked, self.margin, str(self.assumption), self.left_out)), *end])
+        # A search that tells a margin uses no tolerance.
+        assumed, limited = ("", MONOTONE) if self.margin else (str(self.assumption), "as far as the tolerance holds")
+        end = self.failures or (f"all as promised, {limited}" if self.assumption.n_broken else "all as promised",)
+        return "\n".join([*filter(None, (looked, self.margin, assumed, self.left_out)), *end])
 
 
 def verify_bundle(folder: str | os.PathLike[str]) -> Report:

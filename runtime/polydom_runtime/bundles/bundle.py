@@ -253,8 +253,8 @@ class Bundle:
         ):
             if ours != theirs:
                 raise BundleMismatchError(
-                    f"The feature space must have the {what} that the bundle was built for: {ours}. Got {theirs}. "
-                    "Use the module that the bundle was built with, or build again."
+                    f"The feature space must have the {what} of the bundle: {', '.join(map(str, ours))}. "
+                    f"Got {', '.join(map(str, theirs))}. Use the module that the bundle was built with, or build again."
                 )
         return space
 

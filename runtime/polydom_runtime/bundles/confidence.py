@@ -112,9 +112,11 @@ class ErrorCosts(NamedTuple):
         text, dearest = self._errors(labels), max(map(max, self.costs))
         if not self.abstain:
             return text
-        shares = sorted(100.0 * row[-1] / dearest for row in self.costs)
-        low, high = (f"{float(f'{share:.3g}'):g}" for share in (shares[0], shares[-1]))
-        return f"{text}; no answer costs {low if low == high else f'{low} to {high}'} % of the highest cost"
+        shares = sorted(row[-1] / dearest for row in self.costs)
+        from polydom_runtime.tables import percent  # only here: a node that answers describes nothing
+
+        low, high = (percent(share, 3) for share in (shares[0], shares[-1]))
+        return f"{text}; no answer costs {low if low == high else f'{low} to {high}'} of the highest cost"
 
     def _errors(self, labels: Sequence[object]) -> str:
         errors = [

@@ -151,6 +151,8 @@ NO_LIMITS = Limits()
 
 
 def _amount(size_bytes: int) -> str:
+    if size_bytes < 1e6:
+        return f"{size_bytes / 1e3:.4g} kB"
     return f"{size_bytes / 1e6:.4g} MB" if size_bytes < 1e10 else f"{size_bytes / 1e9:.3g} GB"
 
 

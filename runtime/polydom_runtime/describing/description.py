@@ -11,12 +11,12 @@ from polydom_runtime.bundles.confidence import Risk
 from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.bundles.promise import Amount
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.tables import TextTable, format_bytes
+from polydom_runtime.tables import TextTable, format_bytes, percent
 from polydom_runtime.trust import SIGNATURE_FILE
 
-from .outlook_table import outlook_table, times_of_regimes
+from .longest_step import longest_step
+from .outlook_table import outlook_table, times_of_regimes, useful_text
 from .promise_text import promise_text, regimes_text, score_text
-from .time_bounds import first_answer, longest_step
 
 SHOWN_COVERAGES = (1.0, 0.9, 0.8, 0.5)
 
@@ -43,7 +43,7 @@ def describe(bundle: Bundle, deadline: float | None = None) -> Description:
         "score": score_text(bundle),
         "promise": promise_text(bundle),
         "slow-down": f"models for devices up to {bundle.promise.slowdown:g} times slower, at the shortest deadline",
-        "shortest deadline for more than the prior": _first(bundle),
+        "shortest deadline for more than the prior": f"hot, {useful_text(bundle.times.outlook)}",
         "longest step": f"hot, {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst "
         "case",
         "times measured": regimes_text(bundle),
@@ -69,11 +69,6 @@ def bundle_data(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _first(bundle: Bundle) -> str:
-    first = first_answer(bundle)
-    return "none: no set scores more" if first is None else f"hot, with the smallest items: {first}"
-
-
 def _signature(bundle: Bundle) -> str:
     if bundle.signed:
         return str(bundle.signed)
@@ -88,7 +83,7 @@ def _best_model(bundle: Bundle) -> str:
     if best.estimate is None:
         return f"{best.accuracy:.3f}, as measured, although it was chosen for this score; no interval is stated"
     return (
-        f"{best.accuracy:.3f}; on new items of the same kind {best.estimate}, with {CONFIDENCE:.0%} confidence; "
+        f"{best.accuracy:.3f}; on new items of the same kind {best.estimate}, with {percent(CONFIDENCE)} confidence; "
         f"measured {best.estimate.measured:.3f}, with the luck of a model that was chosen for this score"
     )
 
@@ -102,14 +97,14 @@ def risks(bundle: Bundle) -> TextTable:
     rows = [
         (
             *(risk.regime, format_seconds(risk.deadline)),
-            *(_percent(risk_at(risk, coverage)) for coverage in SHOWN_COVERAGES),
+            *(percent(risk_at(risk, coverage), 3) for coverage in SHOWN_COVERAGES),
             f"{risk.error:.3f}",
         )
         for risk in bundle.confidence.risks
     ]
     title = "wrong answers if only the surest share of items is answered, and the mean error of confidences:"
-    columns = ("regime", "#deadline", *(f"#{100 * coverage:.0f} %" for coverage in SHOWN_COVERAGES), "#error")
-    most = _percent(max(1.0 - risk.points[0].coverage for risk in bundle.confidence.risks))
+    columns = ("regime", "#deadline", *(f"#{percent(coverage)}" for coverage in SHOWN_COVERAGES), "#error")
+    most = percent(max(1.0 - risk.points[0].coverage for risk in bundle.confidence.risks), 3)
     abstains = bundle.error_costs is not None and bundle.error_costs.abstain
     note = f"there is no answer, since that costs least, to at most {most} of the items at a deadline"
     return TextTable(title, columns, rows, [note] * abstains)
@@ -137,7 +132,3 @@ def amounts(bundle: Bundle) -> TextTable:
     ]
     title = f"models, bytes of their files, mean score over {grid}, if chosen well"
     return TextTable(title, ("#models", "#size", "#score", ""), rows, [str(stated)])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

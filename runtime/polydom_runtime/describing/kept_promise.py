@@ -14,6 +14,15 @@ RAREST = 1e-6
 """A chance below this is not told exactly."""
 
 
+def late_text(late: int, answers: int) -> str:
+    """Return how many answers were late, in words.
+
+    >>> late_text(2, 250)
+    '2 of 250 answers were late, 0.8 %'
+    """
+    return f"{late:,} of {answers:,} answers were late, {percent(late / max(answers, 1))}"
+
+
 class KeptPromise(NamedTuple):
     """Late answers of a run, beside the promised share of them.
 
@@ -45,10 +54,9 @@ class KeptPromise(NamedTuple):
         return chance_of(self.late, self.answers, self.promised)
 
     def __str__(self) -> str:
-        chance, share = self.chance, percent(self.late / max(self.answers, 1))
+        chance, late = self.chance, late_text(self.late, self.answers)
         verdict = "kept" if self.is_kept else "broken" if chance < BY_CHANCE else "missed, maybe by chance"
-        counts = f"{self.late:,} of {self.answers:,} answers were late, {share}; promised is at most"
-        text = f"The promise was {verdict}: {counts} {percent(self.promised)}."
+        text = f"The promise was {verdict}: {late}; promised is at most {percent(self.promised)}."
         if not self.is_kept:
             runs = f"once in {float(f'{1.0 / max(chance, RAREST):.2g}'):,.0f} such runs"
             text += f" By chance alone, as many are late {'less than ' * (chance < RAREST)}{runs}."

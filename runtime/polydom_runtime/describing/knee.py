@@ -47,7 +47,7 @@ class Knee(NamedTuple):
     def __str__(self) -> str:
         at, most = format_seconds(self.knee.deadline), self.best
         text = f"{self.regime}: {at} is the knee: score {self.knee.score:.3f}"
-        if most.deadline > self.knee.deadline:
+        if f"{most.score:.3f}" != f"{self.knee.score:.3f}":
             text += f", where {most.score:.3f} is the most, at {format_seconds(most.deadline)}"
         promised = f"at most {percent(self.promised)} is promised"
         kept = promised if self.keeps_promise else f"more than promised: {promised}"
@@ -68,7 +68,7 @@ class Knee(NamedTuple):
         if self.is_useful_from:
             yield f"Below {useful}: only the prior answers, score {self.prior:.3f}."
         else:
-            yield f"At {useful}, the shortest that was tried, more answers than the prior, score {self.prior:.3f}."
+            yield f"At {useful}, the shortest that was tried, answers are more than the prior, score {self.prior:.3f}."
 
 
 def knees(bundle: Bundle) -> dict[Regime, Knee]:
@@ -81,7 +81,10 @@ def knees(bundle: Bundle) -> dict[Regime, Knee]:
 def verdict(bundle: Bundle) -> list[str]:
     """Return the knee of each regime in words, as lines."""
     lines = [line for knee in knees(bundle).values() for line in (str(knee), *(f"  {c}" for c in knee.consequences()))]
-    return lines or ["No deadline that was tried gives more than the prior."]
+    if lines:
+        return lines
+    known = any(times.outlook for times in times_of_regimes(bundle).values())
+    return ["No deadline that was tried gives more than the prior." if known else "No deadline was tried."]
 
 
 def knee_of(regime: Regime, outlook: Sequence[Outlook], prior: float, promise: Promise) -> Knee | None:

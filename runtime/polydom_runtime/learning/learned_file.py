@@ -24,7 +24,7 @@ from polydom_runtime.codec.marks import AnyText, In, Size, Text, Unsound
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file
-from polydom_runtime.tables import TextTable
+from polydom_runtime.tables import TextTable, percent
 
 from .learned_times import MOVED, Changes, LearnedRow, LearnedTimes
 from .margin import LEAST, MOST
@@ -107,6 +107,10 @@ class Learned:
         models = (model._replace(engine=engine) for model, engine in zip(bundle.models, engines, strict=True))
         return replace(bundle, times=times, models=tuple(models), sha256=self.bundle_sha256)
 
+    def recalled(self, bundle: Bundle, budget: float) -> "Recalled":
+        """Return what the plans of a predictor with this budget, in seconds, begin with."""
+        return Recalled(self, bundle, LearnedTimes(bundle, budget))
+
 
 class Recalled:
     """What the plans of a predictor begin with: learned times, and with which changes each plan was made.
@@ -181,9 +185,9 @@ class Circumstances(NamedTuple):
         governors = ", ".join(self.governors)
         found = {
             "the clock was lowered (throttled): cool the board or change its power supply": bool(self.throttled),
-            f"the clock is capped at {self.clock_share:.0%}": self.clock_share < CAPPED,
+            f"the clock is capped at {percent(self.clock_share)}": self.clock_share < CAPPED,
             f"the governor was {governors}: set it to performance": self.governors not in ((), ("performance",)),
-            f"the machine was busy: the process got {self.processor_share:.0%} of a processor": (
+            f"the machine was busy: the process got {percent(self.processor_share)} of a processor": (
                 self.processor_share < BUSY
             ),
         }

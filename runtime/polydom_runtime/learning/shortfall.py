@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from polydom_runtime.causes import report
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.tables import percent
 
 from .margin import Margin
 
@@ -27,7 +28,7 @@ class Shortfall:
         self._next = TOLD_AGAIN * margin.beyond
         seconds = enough(late, answers, self._share) or self._deadline
         report(
-            f"At most {100.0 * self._share:g} % of answers late cannot be promised here within "
+            f"At most {percent(self._share)} of answers late cannot be promised here within "
             f"{format_seconds(self._deadline)}: {margin.beyond} were late that no margin avoids. "
             f"Without pauses, {format_seconds(seconds)} would have been enough for the last {min(answers, RECENT)} "
             "answers."

@@ -15,6 +15,7 @@ from polydom_runtime.device.board import Board, BoardState
 from polydom_runtime.device.jitter import reading_ns, timer_tick_ns
 from polydom_runtime.device.probe import Probe
 
+from .cost_samples import CostSamples
 from .stopwatch import BUSY_WARNINGS, Disturbances
 
 IDENTITY = ("device", "cpu", "python", "numpy", "onnxruntime", "threads", "governors")
@@ -62,6 +63,12 @@ def identity() -> dict[str, Any]:
     """Return the facts about this machine that must be equal for times to be comparable."""
     stamp = machine_facts(Board())
     return {name: stamp[name] for name in IDENTITY}
+
+
+def busy_warning(samples: CostSamples) -> str:
+    """Return the warning that the machine was busy meanwhile, or that a quota stopped it; empty if neither is so."""
+    said = next((warning for warning in samples.warnings if warning.startswith(BUSY_WARNINGS)), "")
+    return said or Disturbances(samples.pauses).warning or ""
 
 
 class Conditions:

@@ -81,7 +81,7 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as e:
         raise MeasurementError(
-            f"{path} must be a readable costs file, with the times of your features on the device. {e}. "
+            f"{path} must be a readable costs file, with the times of your features on the device. {e.strerror}. "
             "Run `polydom-node measure` there; a device profile has no such times."
         ) from e
     with as_measurement_error(path):

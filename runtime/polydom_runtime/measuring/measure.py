@@ -179,7 +179,7 @@ def pinned(cpu: int | None) -> Iterator[None]:
     before = os.sched_getaffinity(0)
     if cpu not in before:
         raise MeasurementError(
-            f"The processor must be one of {sorted(before)}. Got {cpu}. A container gets others "
+            f"The processor must be one of {', '.join(map(str, sorted(before)))}. Got {cpu}. A container gets others "
             "by `docker run --cpuset-cpus=`."
         )
     os.sched_setaffinity(0, {cpu})

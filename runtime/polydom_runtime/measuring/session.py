@@ -9,6 +9,7 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.tables import percent
 
 from .answer_bench import AnswerBench
 from .conditions import Conditions
@@ -62,7 +63,7 @@ class StoppingRule:
         if done >= self._next_look:
             self._next_look = LOOK_AGAIN * done
             if self._is_known(samples()):
-                return f"known to within {self.precision:.0%} after {done} rounds"
+                return f"known to within {percent(self.precision)} after {done} rounds"
         return None
 
     def _is_known(self, samples: CostSamples) -> bool:

@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.codec.marks import In
+from polydom_runtime.tables import percent
 
 from .cost_samples import MAX_SECONDS, Pauses
 
@@ -24,9 +25,6 @@ CLOCK_ERROR_BITS = 10
 """The two clocks may run at different speeds, by up to 1 / 2 ** 10 (a thousandth)."""
 
 EMPTY_CALLS, TURNS = 200, 500
-
-BUSY_SHARE = 0.9
-"""A machine on which a measurement got less of a processor than this is busy."""
 
 BUSY_WARNINGS = "the machine was busy: ", "a quota stopped the measurement "
 """How the warnings of a busy machine begin."""
@@ -91,12 +89,13 @@ class Disturbances:
     @property
     def warning(self) -> str | None:
         """The warning that a quota was used up, or else that the machine was busy; None if neither is so."""
-        share = self.pauses.processor_share
-        got = f"the measurement got {100 * share:.0f} % of a processor; times are of undisturbed work"
+        got = f"the measurement got {percent(self.pauses.processor_share)} of a processor"
         if self.throttled:
             of_it = f": {got}" if self.pauses.watched else ""
             return f"{BUSY_WARNINGS[1]}in {self.throttled} periods{of_it}; cure: {QUOTA_CURE}"
-        return f"{BUSY_WARNINGS[0]}{got}" if share < BUSY_SHARE else None
+        if not self.pauses.is_busy:
+            return None
+        return f"{BUSY_WARNINGS[0]}{got}, so times, and promises that rest on them, are those of a busy machine"
 
 
 class Stopwatch:

@@ -15,8 +15,8 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 
 ROOMS = {
     RUNTIME: (
-        *("exceptions", "turn", "causes", "clock", "arrays", "files", "frames", "binomial", "findings", "tables"),
-        *("codec", "costs", "features", "testing", "stages", "histogram"),
+        *("exceptions", "turn", "causes", "clock", "arrays", "files", "frames", "binomial", "tables"),
+        *("codec", "findings", "costs", "features", "testing", "stages", "histogram"),
         *("items", "kernels", "trust", "bundles", "device", "policy", "describing", "prediction"),
         *(
             "explaining",
@@ -29,7 +29,7 @@ ROOMS = {
             "loop",
             "supervision",
         ),
-        *("certification", "delivery", "commands"),
+        *("certification", "boards", "delivery", "commands"),
         *("__main__", "__init__"),
     ),
     BUILDER: (

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 from .bundles.bundle import Bundle, Label
+from .costs import format_seconds
 from .exceptions import DeadlineError
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ class AnyPredictor(Rehearsing, Protocol):
     `polydom_runtime.learning.summary.LearningSummary`.
     """
 
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None, deadline: float | None = None) -> Prediction:
+        """Return the answer for one item; see `Predictor.predict_one`."""
+
     def learning(self) -> Any: ...  # noqa: D102
     @property
     def bundle(self) -> Bundle: ...  # noqa: D102
@@ -131,6 +135,21 @@ class AnyPredictor(Rehearsing, Protocol):
     def out(self) -> frozenset[str]: ...  # noqa: D102
 
 
+def answer_within(deadline: float, predictor: AnyPredictor, item: Any, waited: int, now: int) -> Prediction:
+    """Return the answer to an item that waited before the call `now`, within a deadline of its own, in seconds.
+
+    It is planned as that to an item which waited for longer, by what the deadline of the predictor is longer.
+    """
+    if not deadline <= predictor.deadline:
+        raise DeadlineError(
+            f"The deadline of an answer must be at most that of the predictor, {format_seconds(predictor.deadline)}. "
+            f"Got {format_seconds(deadline)}. Make the predictor for the longest one."
+        )
+    more_ns = round((predictor.deadline - max(deadline, 0.0)) * 1e9)
+    answer = predictor.predict_one(item, arrived_ns=now - waited - more_ns)
+    return answer._replace(elapsed_ns=answer.elapsed_ns - more_ns, waited_ns=waited)
+
+
 def policy_for(bundle: Bundle, asked: Policy) -> Policy:
     """Return the policy that a bundle allows: the one asked for, unless only strict plans can be made.
 
@@ -140,7 +159,9 @@ def policy_for(bundle: Bundle, asked: Policy) -> Policy:
     Raises `DeadlineError` if there is no such policy.
     """
     if asked not in get_args(Policy):
-        raise DeadlineError(f"The policy must be 'anytime' or 'strict'. Got {asked!r}.")
+        from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+        raise DeadlineError(one_of("The policy", get_args(Policy), asked))
     return "strict" if bundle.is_greedy or not bundle.adds_up else asked
 
 

@@ -26,9 +26,9 @@ from .policy.deadline import checked_deadline, longest_wait_ns
 from .policy.failures import FailureBook
 from .policy.item_form import ItemForm
 from .policy.loaded_models import LoadedModel, LoadedModels
-from .policy.plan import Course, Plan, Plans, reason_of
+from .policy.plan import Course, Plan, Plans, planner_of, reason_of
 from .policy.states import State, reachable
-from .prediction import OTHER_FORM, AnyPredictor, Policy, Prediction, labels_of, policy_for
+from .prediction import OTHER_FORM, AnyPredictor, Policy, Prediction, answer_within, labels_of, policy_for
 from .stages import Trace
 from .turn import Turn, refuse, refuse_copy
 
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from .learning.summary import LearningSummary
     from .policy.energy import EnergyBudget
     from .policy.loaded_models import RunOf
-    from .policy.planners import Planner
     from .policy.rehearsal import Kept, KeptItems
     from .trust.trust import Trust
 
@@ -219,8 +218,8 @@ class Predictor:
             self.abstain_below = least_confidence(bundle, limit, abstain_below, accuracy_wanted)
         self._tells_confidence = bundle.confidence is not None
         models = LoadedModels(bundle, seams.values, seams.run_of, early_stop, seams.engine, seams.around)
-        kind, careful = _planner_of(self.policy), runs is not None
-        recalled = None if learned is None else _recalled(learned, bundle, limit)
+        kind, careful = planner_of(self.policy), runs is not None
+        recalled = None if learned is None else learned.recalled(bundle, limit)
         plans = self._plans = Plans(
             *({*bundle.regimes, *(recalled.regimes if recalled else ())}, seams.regime),
             recalled.at if recalled else lambda regime: bundle.at(limit, regime),
@@ -260,10 +259,17 @@ class Predictor:
         folder: str | os.PathLike[str],
         space: FeatureSpace,
         *,
+        deadline: float | None = None,
+        policy: Policy = "anytime",
+        early_stop: bool = False,
+        energy: "EnergyBudget | None" = None,
+        abstain_below: float | None = None,
+        accuracy_wanted: float | None = None,
+        runs: tuple[int, int] | None = None,
         learned: str | os.PathLike[str] | None = None,
         compare: bool = True,
         trust: "Trust | None" = None,
-        **options: Any,
+        seams: Seams = Seams(),  # noqa: B008
     ) -> "Predictor":
         """Read and check a bundle, and load the models that the deadline can reach.
 
@@ -273,6 +279,8 @@ class Predictor:
         ----------
         folder : str or path
         space : FeatureSpace
+        deadline, policy, early_stop, energy, abstain_below, accuracy_wanted, runs, seams
+            As for `Predictor`.
         learned : str or path, optional
             The file of `save_learned`, or of ``polydom-node tune``: plans begin with what was learned. If it is not
             there, or not sound, or of another machine, they begin with the shipped times; in the latter cases a line
@@ -281,8 +289,6 @@ class Predictor:
             Whether to compare features with those of the build.
         trust : Trust, optional
             See `load_bundle`.
-        **options
-            As for `Predictor`.
 
         Raises
         ------
@@ -291,13 +297,23 @@ class Predictor:
         BundleMismatchError, DeadlineError
             As for `Predictor`; the first one also if a feature gives other numbers than at the build.
         """
-        bundle = load_bundle(folder, trust)
+        bundle, kept = load_bundle(folder, trust), None
         if learned is not None:
             from .learning.learned_file import recalled_from  # only here, since most nodes have no such file
 
             kept = recalled_from(learned, bundle)
-            options["learned"] = None if kept is None else kept.learned
-        predictor = cls(bundle, space, **options)
+        predictor = cls(
+            *(bundle, space),
+            deadline=deadline,
+            policy=policy,
+            early_stop=early_stop,
+            energy=energy,
+            abstain_below=abstain_below,
+            accuracy_wanted=accuracy_wanted,
+            runs=runs,
+            learned=None if kept is None else kept.learned,
+            seams=seams,
+        )
         if compare:
             bundle.check_features(space)
         return predictor
@@ -343,7 +359,9 @@ class Predictor:
             If the bundle has no such feature.
         """
         if name not in self.bundle.names:
-            raise FeatureError(f"A feature must be one of {', '.join(self.bundle.names)}. Got {name!r}.")
+            from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+            raise FeatureError(one_of("A feature", self.bundle.names, name))
         self._failures.hung(self.bundle.names.index(name), self._items)
 
     @property
@@ -398,7 +416,7 @@ class Predictor:
     # - All code of features and models is called inside `except Exception`: whatever an item does, there is an answer.
     # - The loop is a function of its own, and what it hands over is stored in `_course` once, when it has ended.
 
-    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None, deadline: float | None = None) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model.
 
         Parameters
@@ -409,9 +427,14 @@ class Predictor:
             the latest, it runs from the call. So it does, with an `error` of the answer, if the time is of another
             clock: no integer, later than the call by more than a deadline, or earlier by more than a minute and 1000
             deadlines, which is late in any case.
+        deadline : float, optional
+            Seconds for this answer, at most those of the predictor, whose plans serve all shorter deadlines; 0 or less
+            for a late one by the prior. The deadline of the predictor if not given.
 
         Raises
         ------
+        DeadlineError
+            If the deadline is longer than that of the predictor.
         PredictorInUseError
             If it is called while it is at work, by another thread or by a feature. Each thread needs a predictor.
         """
@@ -421,8 +444,10 @@ class Predictor:
             if not 0 <= waited <= self._longest_wait_ns:
                 from .policy.arrival import predict_arrived  # only here: most times are plain
 
-                answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._deadline_ns)
+                answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._deadline_ns, deadline)
                 return answer
+        if deadline is not None:
+            return answer_within(deadline, self, item, waited, start)
         turn = self._turn
         try:
             del turn.free
@@ -557,12 +582,13 @@ class Predictor:
         from .explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
         with self._turn:
-            margin, course = self.margin.value, self._course
+            margin, paused, course = self.margin.value, self.margin.paused, self._course
             answer = self._answer(item, self._clock(), 0)
             found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
         known = self._experience.known
         learned = known.times.answers if known and course.plan.regime in known.planned else None
-        return with_alternatives(replace(found, margin=margin, learned=learned), course.plan.bundle, self.policy)
+        found = replace(found, margin=margin, learned=learned, paused=self.margin.paused > paused)
+        return with_alternatives(found, course.plan.bundle, self.policy)
 
     def rehearse(self) -> None:
         """Make code warm again, right before an item comes: answer kept items through the same features and models.
@@ -749,24 +775,6 @@ class Predictor:
 
     def _new_book(self) -> FailureBook:
         return FailureBook(len(self.bundle.names), own_usage if self._clock is hardware_clock else None)
-
-
-def _recalled(learned: "Learned", bundle: Bundle, budget: float) -> "Recalled":
-    from .learning.learned_file import Recalled
-    from .learning.learned_times import LearnedTimes  # only here, since most nodes begin with the shipped times
-
-    return Recalled(learned, bundle, LearnedTimes(bundle, budget))
-
-
-def _planner_of(policy: Policy) -> "type[Planner]":
-    """Import the planner of a policy only: a node has one."""
-    if policy == "strict":
-        from .policy.strict import StrictPlanner
-
-        return StrictPlanner
-    from .policy.anytime import AnytimePlanner
-
-    return AnytimePlanner
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

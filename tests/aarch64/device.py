@@ -68,7 +68,17 @@ def cut_items(folder: Path) -> None:
 def build(folder: Path, profile: str) -> None:
     """Build ``device.bundle`` for all deadlines."""
     deadlines = f"{DEADLINES_MS[0]}ms:{DEADLINES_MS[-1]}ms"
-    command = ["build", "surface:space", "--items", "train.npz", "--deadline", deadlines, "--quantile", str(QUANTILE)]
+    command = [
+        "build",
+        "surface:space",
+        "--busy",
+        "--items",
+        "train.npz",
+        "--deadline",
+        deadlines,
+        "--quantile",
+        str(QUANTILE),
+    ]
     out = call(folder, *HOST, *command, "--profile", profile, "--out", "device.bundle", "--cache", "cache")
     print("\n" + "\n".join(out.splitlines()[-2:]))
 

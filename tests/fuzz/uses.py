@@ -33,7 +33,8 @@ from polydom_runtime.delivery.packed import unpacked
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile, dump
 from polydom_runtime.exceptions import BundleFormatError, MeasurementError
-from polydom_runtime.items.sources import iterate, json_lines, samples
+from polydom_runtime.items.json_lines import json_lines
+from polydom_runtime.items.sources import iterate, samples
 from polydom_runtime.learning.learned_file import load_learned
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal

@@ -77,10 +77,24 @@ BUILDER_FAULTS = (
     ),
     Fault(
         "late answers to one item count as often as if they were of many",
-        f"{PACKAGE}/bundling/late_share.py",
+        f"{PACKAGE}/simulation/recorded.py",
         "n = min(max(share * (1.0 - share) / spread, n), n_answers)",
         "n = n_answers",
-        ("tests/builder/bundling/test_late_share.py",),
+        ("tests/builder/simulation/test_recorded.py",),
+    ),
+    Fault(
+        "a table of deadlines shows a node that learns, which its own commands do not repeat",
+        f"{PACKAGE}/simulation/expected.py",
+        "policy=policy, adapt=False, regime=regime",
+        "policy=policy, adapt=True, regime=regime",
+        ("tests/builder/test_one_table.py",),
+    ),
+    Fault(
+        "a late answer counts in an evaluation as the answer that it is",
+        f"{PACKAGE}/evaluation/evaluate.py",
+        "answer.label if answer.deadline_met else late",
+        "answer.label",
+        ("tests/builder/evaluation/test_evaluate.py",),
     ),
     Fault(
         "bundles are compared at sizes that only one of them is for",

@@ -223,6 +223,19 @@ RUNTIME_FAULTS = (
         '("undervoltage", "throttled", "clock capped", "soft temperature limit")',
     ),
     Fault(
+        "a board that was throttled while it was measured becomes a profile",
+        f"{PACKAGE}/boards/profile.py",
+        "now & THROTTLED_NOW or now & ~before",
+        "now & ~before & THROTTLED_NOW",
+    ),
+    Fault(
+        "one session of the kernels on a busy machine hides behind two others",
+        f"{PACKAGE}/boards/report.py",
+        "return min(session.processor_share",
+        "return max(session.processor_share",
+        tests=("tests/runtime/boards/test_profile.py",),
+    ),
+    Fault(
         "who subscribes after a node was lost never hears that it is offline",
         f"{PACKAGE}/publishing/sender.py",
         '"offline", max(self._qos, 1), retain=True)',
@@ -428,6 +441,20 @@ RUNTIME_FAULTS = (
         "overdue = until if until < hardware_clock() else 0",
         "overdue = until",
         ("tests/runtime/supervision/test_hostile_features.py",),
+    ),
+    Fault(
+        "pauses count as if every answer worked until its deadline",
+        f"{PACKAGE}/measuring/cost_samples.py",
+        "np.minimum(worked, deadline)",
+        "np.full(len(worked), deadline)",
+        ("tests/builder/bundling/test_quantiles.py",),
+    ),
+    Fault(
+        "the knee is the deadline with the highest score",
+        f"{PACKAGE}/describing/knee.py",
+        "NEARLY_ALL = 0.95",
+        "NEARLY_ALL = 1.0",
+        ("tests/runtime/describing/test_knee.py",),
     ),
     Fault(
         "handlers of signals cannot end the program while a feature runs",

@@ -17,8 +17,9 @@ from polydom_runtime.bundles.references import References, restored, stored
 from polydom_runtime.diagnosis.software_findings import check_features, check_item
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import ItemKind
+from polydom_runtime.items.json_lines import json_lines
 from polydom_runtime.items.packing import write_packed
-from polydom_runtime.items.sources import UNREADABLE, json_lines
+from polydom_runtime.items.sources import UNREADABLE
 from polydom_runtime.prediction import OTHER_FORM
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from tests.bundle_parts import changed

@@ -12,16 +12,15 @@ import pytest
 
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import common_kind, kind_of
+from polydom_runtime.items.json_lines import MAX_LINE_BYTES, json_lines
 from polydom_runtime.items.packed import read_packed
 from polydom_runtime.items.packing import write_packed
 from polydom_runtime.items.sources import (
-    MAX_LINE_BYTES,
     MOST_READ,
     UNLABELLED,
     UNREADABLE,
     Sample,
     iterate,
-    json_lines,
     kept,
     load_object,
     readable,
@@ -50,13 +49,13 @@ def test_packed_pictures_keep_their_shape(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"signal": np.zeros(4)}, "Missing: \\['offset'\\]"),
+        ({"signal": np.zeros(4)}, "signal and offset. Got signal."),
         ({"signal": np.zeros(4), "offset": [0, 5]}, "end within"),
         ({"signal": np.zeros(4), "offset": [0, 3, 2]}, "must rise"),
         ({"signal": np.zeros(4), "offset": [-1, 2]}, "one integer more"),
         ({"signal": np.zeros(4), "offset": [0.0, 2.0]}, "one integer more"),
         ({"signal": np.zeros(4), "offset": [0, 4], "label": [1, 2]}, "as many as items"),
-        ({"signal": np.zeros(4), "offset": [0, 4], "weight": [1.0, 2.0]}, "'weight' .* as many as items"),
+        ({"signal": np.zeros(4), "offset": [0, 4], "weight": [1.0, 2.0]}, "array weight .* as many as items"),
         ({"signal": np.zeros(4), "offset": [0, 4], "shape": [[3, 2]]}, "fit the items"),
         ({"signal": np.zeros(4), "offset": [0, 4], "shape": [[4.0]]}, "fit the items"),
         ({"signal": np.float64(1.0), "offset": [0, 4]}, "plain arrays"),
@@ -169,7 +168,7 @@ def test_line_that_is_no_item_does_not_end_the_stream(line: bytes, capsys: pytes
 
 
 def test_line_without_an_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_runtime.items.sources.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("polydom_runtime.items.json_lines.MAX_LINE_BYTES", 1000)
     found = list(json_lines(io.BytesIO(b"[" + b"1," * 5000 + b"1]\n[2]\n" + b"[" * 5000)))
 
     assert MAX_LINE_BYTES >= 1 << 20
@@ -225,9 +224,9 @@ def by_name() -> dict[str, Any]:
     [
         ("one_window", r"iterable of items.*one array of shape \(9,\)"),
         ("all_items_and_labels", "Got all items and all labels"),
-        ("a_text", "iterable of items.*Got str"),
-        ("nothing", "iterable of items.*Got NoneType"),
-        ("by_name", "iterable of items.*Got dict"),
+        ("a_text", "iterable of items.*Got a text"),
+        ("nothing", "iterable of items.*Got nothing"),
+        ("by_name", "iterable of items.*Got a dictionary"),
     ],
 )
 def test_function_that_gives_something_else_than_items_is_refused(name: str, said: str) -> None:
@@ -378,5 +377,5 @@ def test_source_that_gives_no_items_is_refused(source: str) -> None:
 
 @pytest.mark.parametrize("reference", ["nothing", "no_such_module:x", "json:no_such_name", ":x"])
 def test_reference_that_leads_nowhere_is_refused(reference: str) -> None:
-    with pytest.raises(ItemError, match=r"MODULE:NAME|importable"):
+    with pytest.raises(ItemError, match=r"must be MODULE:NAME|There must be a module|must have the name"):
         load_object(reference)

@@ -1,7 +1,9 @@
 """The predictor, on a clock that only the features move."""
 
 import gc
+import inspect
 from pathlib import Path
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -228,7 +230,7 @@ def test_deadline_defaults_to_the_bundles(bundle_folder: Path, world: World) -> 
 
 
 @pytest.mark.parametrize("deadline", [0.0, -1.0, float("nan"), float("inf"), 0.5 * US, "2ms"])
-def test_impossible_deadline_is_refused(bundle_folder: Path, world: World, deadline: float | str) -> None:
+def test_impossible_deadline_is_refused(bundle_folder: Path, world: World, deadline: Any) -> None:
     with pytest.raises(DeadlineError, match="deadline must be"):
         Predictor.load(bundle_folder, world.space, deadline=deadline)
 
@@ -278,3 +280,13 @@ def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:
     ):
         with pytest.raises(BundleMismatchError, match="built for"):
             Predictor.load(bundle_folder, FeatureSpace(features, size=len))
+
+
+def test_load_takes_every_parameter_of_a_predictor() -> None:
+    """`load` states them again, by name and type, so that editors and type checkers know them."""
+    made, loaded = (inspect.signature(f).parameters for f in (Predictor.__init__, Predictor.load))
+
+    assert loaded.keys() - made.keys() == {"folder", "compare", "trust"}
+    assert made.keys() - loaded.keys() == {"self", "bundle"}
+    differing = {name for name in made.keys() & loaded.keys() if made[name] != loaded[name]}
+    assert differing == {"learned"}  # here the file

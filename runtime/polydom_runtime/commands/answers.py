@@ -9,7 +9,7 @@ import numpy as np
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError, PolyDomError
 from polydom_runtime.features import FeatureSpace, check_kind, described
-from polydom_runtime.items.sources import UNLABELLED, UNREADABLE, Arrived, LabelledItems, iterate, kept
+from polydom_runtime.items.sources import UNLABELLED, UNREADABLE, LabelledItems, bare
 from polydom_runtime.loop.stop import Stop
 from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.policy.deadline import ANOTHER_CLOCK
@@ -63,10 +63,10 @@ class LabelledSource:
         if item is UNREADABLE:
             self._tally.unreadable += 1
             return None
-        if self._is_new and item is not None and has_values(bare := _bare(item)):
+        if self._is_new and item is not None and has_values(values := bare(item)):
             try:
                 self._error = ""
-                self._check(bare)
+                self._check(values)
             except ItemError as e:
                 self._error = str(e)
         return item
@@ -157,15 +157,6 @@ class Answers:
 
 def _as_dict(number: int, prediction: "Prediction", more: dict[str, Any]) -> dict[str, Any]:
     return {"item": number, **prediction._asdict(), **more}
-
-
-def bare_items(source: str) -> Iterator[Any]:
-    """Yield the items of a source without labels and times of arrival; what is no item is left out."""
-    return (kept(_bare(item)) for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
-
-
-def _bare(item: Any) -> Any:
-    return item.item if isinstance(item, Arrived) else item
 
 
 def has_values(item: Any) -> bool:

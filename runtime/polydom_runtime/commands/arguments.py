@@ -2,7 +2,7 @@
 
 import math
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
@@ -11,6 +11,14 @@ from polydom_runtime.exceptions import DeadlineError
 N = TypeVar("N", int, float)
 MICRO = str.maketrans("µμ", "uu")
 """Both signs for micro: the unit and the Greek letter."""
+
+
+def refused(must: str, text: str, remedy: str = "", names: Sequence[str] = ()) -> ArgumentTypeError:
+    """Return the error of a text that is not as it must be; it may be like one of some names."""
+    from polydom_runtime.codec.near_names import did_you_mean  # only here: it is about an error
+
+    remedy = f" {remedy}" if remedy else did_you_mean(text, names)
+    return ArgumentTypeError(f"must be {must}. Got {text or 'an empty text'}.{remedy}")
 
 
 def number(kind: Callable[[str], N], holds: Callable[[N], bool], what: str) -> Callable[[str], N]:
@@ -24,23 +32,25 @@ def number(kind: Callable[[str], N], holds: Callable[[N], bool], what: str) -> C
         with suppress(ValueError):
             if holds(value := kind(text)):
                 return value
-        raise ArgumentTypeError(f"must be {what}. Got {text!r}")
+        raise refused(what, text)
 
     return parsed
 
 
-share = number(float, lambda x: 0.0 < x <= 1.0, "a number above 0, at most 1")
-positive = number(float, lambda x: 0.0 < x < math.inf, "a positive, finite number")
+whole = number(int, lambda x: True, "a whole number")
+real = number(float, lambda x: not math.isnan(x), "a number")
+share = number(float, lambda x: 0.0 < x <= 1.0, "a number above 0, at most 1, such as 0.99")
+positive = number(float, lambda x: 0.0 < x < math.inf, "a positive, finite number without a unit")
 
 
-def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
+def _with_unit(text: str, scales: Mapping[str, float], what: str) -> float:
     plain = text.strip().translate(MICRO)
     if unit := next(filter(plain.endswith, scales), None):
         with suppress(ValueError):
             if 0.0 <= (value := float(plain.removesuffix(unit))) < math.inf:
                 return value * scales[unit]
-            raise ArgumentTypeError(f"must be finite, and not below 0{unit}. Got {text!r}")
-    raise ArgumentTypeError(f"must be a number with a unit ({', '.join(scales)}), such as {example}. Got {text!r}")
+            raise refused(f"finite, and not below 0{unit}", text)
+    raise refused(what, text, f"The units are {', '.join(scales)}.")
 
 
 def duration(text: str) -> float:
@@ -49,7 +59,7 @@ def duration(text: str) -> float:
     >>> duration("2ms"), duration("500 µs")
     (0.002, 0.0005)
     """
-    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
+    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "a time with a unit, such as 2ms")
 
 
 def joules(text: str) -> float:
@@ -58,13 +68,13 @@ def joules(text: str) -> float:
     >>> joules("5mJ")
     0.005
     """
-    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "5mJ")
+    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "an energy with a unit, such as 5mJ")
 
 
 def period(text: str) -> float:
     """Read the seconds of a duration from a microsecond to 10⁶ s."""
     if not 1e-6 <= (seconds := duration(text)) < 1e6:
-        raise ArgumentTypeError(f"must be at least 1us. Got {text!r}")
+        raise refused("at least 1us, and below 1000000s", text)
     return seconds
 
 
@@ -80,20 +90,4 @@ def runs(text: str) -> tuple[int, int]:
         most, window = map(int, text.split("/"))
         Runs.of((most, window))
         return most, window
-    raise ArgumentTypeError(f"must be m/K, such as 1/20, whole numbers with 0 <= m < K. Got {text!r}")
-
-
-def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
-    """Read the number of sizes to measure (12 if not written), and their range.
-
-    >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
-    ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))
-    """
-    parts = text.split(":")
-    with suppress(ValueError):
-        if len(parts) == 1:
-            return int(text), None
-        low, high, *count = parts
-        if len(count) <= 1 and 0.0 < float(low) < float(high) < math.inf:
-            return int(count[0]) if count else 12, (float(low), float(high))
-    raise ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")
+    raise refused("m/K, such as 1/20, whole numbers with 0 <= m < K", text)

@@ -19,13 +19,12 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError, DeadlineError
 from polydom_runtime.files import check_folder_of
-from polydom_runtime.items.sources import space_of
+from polydom_runtime.items.sources import bare_items, iterate, space_of
 from polydom_runtime.learning.experience import runs_of
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.measuring.conditions import Conditions, machine_facts
 from polydom_runtime.predictor import Predictor
 
-from .answers import bare_items
 from .arguments import duration, period, positive, share
 from .bundle_options import ANSWERS, RUNS, bundle_of, learned_of
 from .options import Option, values_of
@@ -132,5 +131,5 @@ def context_of(arguments: Namespace, predictor: Predictor) -> dict[str, Any]:
 
 def items_of(source: str) -> Iterable[Any]:
     """Return the items of a file as a sequence, and those of another source as they come."""
-    items = bare_items(source)
+    items = bare_items(iterate(source))
     return list(items) if os.path.exists(source) else items

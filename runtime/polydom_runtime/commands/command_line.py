@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -20,7 +21,7 @@ from polydom_runtime.exceptions import PolyDomError
 from .options import Option, add_options, check_options, make_absolute
 from .outcome import ExitCode, Outcome, document
 from .signals import Stopped, interruptible
-from .terminal import close_output, prepare_streams, say
+from .terminal import close_output, prepare_streams, say, warn
 
 JSON = Option("--json", "print one JSON document, whatever happens", action="store_true")
 COMPLETION = "--print-completion"
@@ -33,20 +34,20 @@ def add_commands(
 ) -> None:
     """Add the commands, with their help lines; only the module of the command that the words name is imported.
 
-    It is the module of this name in `package`, with ``OPTIONS``, and ``run(arguments)``, which returns an `Outcome`, an
-    exit code or None; it may have ``to_go_on(arguments)``, which says what a user can do who has stopped it. The
-    parser's own options must take no values, except `COMPLETION`, for which all modules are imported.
+    It is the module of this name in `package`, ``_`` for ``-``, with ``OPTIONS``, and ``run(arguments)``, which returns
+    an `Outcome`, an exit code or None; it may have ``to_go_on(arguments)``, which says what a user can do who has
+    stopped it. The parser's own options must take no values, except `COMPLETION`, for which all modules are imported.
     """
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     help = "print the completion of this command line for a shell"
     parser.add_argument(COMPLETION, choices=("bash", "zsh"), action=PrintCompletion, help=help)
     used = next((word for word in words if not word.startswith("-")), None)
-    subparsers = parser.add_subparsers(required=True)
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, text in commands.items():
         command = subparsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == used or COMPLETION in words[:1]:
             command._negative_number_matcher = re.compile(r"-\.?\d")  # "-5ms" is a value, and refused as such
-            module = import_module(f"{package}.{name}")
+            module = import_module(f"{package}.{name.replace('-', '_')}")
             add_options(command, [*module.OPTIONS, JSON])
             command.add_argument("--version", action="version", version=f"%(prog)s {version}")
             command.set_defaults(run=partial(_checked, module))
@@ -84,7 +85,7 @@ def run_command(
     program, arguments = Path(sys.argv[0]).name, Namespace()
     if own:
         prepare_streams()
-        warnings.showwarning = lambda message, *where: say(message, program)
+        warnings.showwarning = lambda message, *where: warn(message, program)
 
     def print_json(code: int, **part: Any) -> None:
         command = " ".join([program, *(word for word in words[:1] if not word.startswith("-"))])
@@ -141,10 +142,39 @@ class UsageError(SystemExit):
 
 
 class Parser(ArgumentParser):
-    """A parser whose errors are printable, whatever the words on the command line are, such as names of files."""
+    """A parser whose errors are in plain, printable words, with the usage of the command that they are about.
+
+    Names of options must be whole: a part of a name might stand for two of them once there are more options.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings, allow_abbrev=False)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the words; one that is unknown is an error of this command, and comes before what is missing."""
+        own = takewhile(lambda word: word[:1] == "-" if self._subparsers else word != "--", args)
+        unknown = [*filter(self._is_unknown, own)]
+        found, others = (namespace, unknown) if unknown else super().parse_known_args(args, namespace)
+        if others:
+            from .usage import refused_words  # only here, as below: it is about errors
+
+            self.error(refused_words(self, others))
+        return found, others
+
+    def _is_unknown(self, word: str) -> bool:
+        is_value = word[:1] != "-" or word == "-" or " " in word or self._negative_number_matcher.match(word)
+        return not is_value and word.partition("=")[0] not in self._option_string_actions
+
+    def _check_value(self, action: Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from .usage import refused_choice
+
+            raise refused_choice(action, value)
 
     def error(self, message: str) -> NoReturn:
         """End the program with an error."""
-        self.print_usage(sys.stderr)
-        say(f"error: {message}", self.prog)
+        from .usage import in_plain_words, short_usage
+
+        print(short_usage(self), file=sys.stderr)
+        say(f"{(message := in_plain_words(message))} For help: {self.prog} --help", self.prog)
         raise UsageError(message)

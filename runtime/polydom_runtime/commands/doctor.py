@@ -15,10 +15,9 @@ from polydom_runtime.diagnosis.machine_findings import check_access
 from polydom_runtime.diagnosis.software_findings import check_features, check_item
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ItemError, SignatureError
 from polydom_runtime.findings import as_text, exit_code, finding
-from polydom_runtime.items.sources import space_of
+from polydom_runtime.items.sources import bare_items, iterate, space_of
 from polydom_runtime.trust import VARIABLE
 
-from .answers import bare_items
 from .bundle_options import TRUST, trust_of
 from .options import Needed, Option
 from .outcome import Outcome
@@ -53,7 +52,9 @@ def run(arguments: Namespace) -> Outcome:
         with suppress(BundleFormatError):  # which is a finding already
             findings.append(check_features(loaded := load_bundle(bundle, trust), space))
             if arguments.items:
-                findings += [check_item(loaded, space, item) for item in islice(bare_items(arguments.items), 1)]
+                findings += [
+                    check_item(loaded, space, item) for item in islice(bare_items(iterate(arguments.items)), 1)
+                ]
     print(as_text(findings))
     return Outcome({"findings": findings}, exit_code(findings))
 

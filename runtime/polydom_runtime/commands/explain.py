@@ -5,10 +5,9 @@ from itertools import islice
 from typing import Any
 
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items.sources import space_of
+from polydom_runtime.items.sources import bare_items, iterate, space_of
 from polydom_runtime.predictor import Predictor
 
-from .answers import bare_items
 from .bundle_options import BUNDLE, LEARNED, PLAN, SPACE, TRUST, bundle_of, learned_of
 from .options import Option
 from .outcome import Outcome
@@ -36,7 +35,7 @@ def item_of(reference: str) -> Any:
     """Return the item that ``ITEMS#i`` names."""
     source, _, number = reference.rpartition("#")
     if not source or not number.isdecimal():
-        raise ItemError(f"The item must be written ITEMS#i, such as test.npz#0. Got {reference!r}.")
-    for item in islice(bare_items(source), int(number), None):
+        raise ItemError(f"The item must be written ITEMS#i, such as test.npz#0. Got {reference}.")
+    for item in islice(bare_items(iterate(source)), int(number), None):
         return item
-    raise ItemError(f"{source} must have more than {number} items. It has fewer. Give a smaller number.")
+    raise ItemError(f"{source} must have more than {number} items. The first one is number 0. Give a smaller number.")

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ OPTIONS = (
     Option("file FILE", "the file that polydom-node run --record writes, or wrote"),
     Group(
         "",
-        Option("--summary", "print one line of metrics over all records instead"),
+        Option("--summary", "print metrics over all records instead: one line, or on a terminal a text"),
         Option("--explain ITEM", "tell how the answer to an item came about instead", int),
     ),
     Option("--bundle BUNDLE", "with --explain: the recorded bundle, to tell worst cases and the sets that did not fit"),
@@ -39,7 +40,13 @@ def run(arguments: Namespace) -> Outcome:
     """Print every record as a line of JSON from the oldest to the newest, or a summary."""
     flight = load_flight(arguments.file)
     if arguments.summary:
-        print(json.dumps({"summary": (found := summary(flight))}))
+        found = summary(flight)
+        if sys.stdout.isatty():
+            from .summary_text import recorded_facts, show_folded, summary_lines  # only here: often, a program reads
+
+            show_folded(summary_lines(recorded_facts(found)))
+        else:
+            print(json.dumps({"summary": found}))
         return Outcome({"summary": found})
     if arguments.explain is not None:
         bundle = None if arguments.bundle is None else load_bundle(arguments.bundle)
@@ -68,6 +75,7 @@ def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
         "reason": r.reason,
         "error": r.error,
         "deadline_met": r.deadline_met,
+        "paused": r.paused,
         "elapsed_ns": r.elapsed_ns,
         "waited_ns": r.waited_ns,
         "before_ns": r.before_ns,
@@ -117,7 +125,7 @@ def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation
         answer = answer._replace(accuracy=max(scores) if mask and scores else bundle.prior.accuracy)
     answer = answer._replace(label=as_dict(header, record)["label"])
     told = Explanation.of(answer, trace_of(record), header.names, deadline_ns)
-    told = replace(told, record=record.sequence, margin=record.margin)
+    told = replace(told, record=record.sequence, margin=record.margin, paused=record.paused)
     policy: Policy = "strict" if header.policy == "strict" else "anytime"
     return told if bundle is None else with_alternatives(told, bundle.at(header.deadline), policy)
 

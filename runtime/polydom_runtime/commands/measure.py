@@ -1,6 +1,8 @@
 """``polydom-node measure``: time features on this machine, so that the host can plan for it."""
 
+import math
 from argparse import Namespace
+from contextlib import suppress
 
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
@@ -14,10 +16,26 @@ from polydom_runtime.measuring.measure import measure
 from polydom_runtime.measuring.own_profile import own_profile
 from polydom_runtime.measuring.spread import spreads
 
-from .arguments import duration, positive, share, sizes
+from .arguments import duration, positive, refused, share
 from .options import Option, values_of
 from .outcome import Outcome
-from .terminal import ProgressBar, say, show
+from .terminal import ProgressBar, show, warn
+
+def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
+    """Read the number of sizes to measure (12 if not written), and their range.
+
+    >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
+    ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))
+    """
+    parts = text.split(":")
+    with suppress(ValueError):
+        if len(parts) == 1:
+            return int(text), None
+        low, high, *count = parts
+        if len(count) <= 1 and 0.0 < float(low) < float(high) < math.inf:
+            return int(count[0]) if count else 12, (float(low), float(high))
+    raise refused("COUNT, LOW:HIGH or LOW:HIGH:COUNT, such as 12 or 100:5000, with LOW < HIGH", text)
+
 
 PERIOD = Option(
     "--period",
@@ -75,7 +93,7 @@ def run(arguments: Namespace) -> Outcome:
     found = spreads(samples)
     for warning in samples.warnings:
         if warning not in {spread.warning for spread in found}:  # these are told below, with all others
-            say(f"{warning}")
+            warn(warning)
     measured = f"{len(samples.sizes)} sizes from {samples.sizes[0]:g} to {samples.sizes[-1]:g}"
     device = samples.machine["device"]
     show(f"{arguments.out}: {len(samples.units)} units at {measured} on {device}; {samples.stopped}.")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from polydom_runtime.exceptions import PolyDomError
 
+from .arguments import real, whole
+
 FILES = ("BUNDLE", "ROOT", "FILE", "BEFORE", "AFTER", "FLIGHT", "FOLDER", "KEYS", "ITEMS", "OUT", "INTO", "RECORD")
 """The names of arguments that are files or folders; those with an ending in their name are files as well."""
 
@@ -36,7 +38,7 @@ class Option:
             self.dest = self.dest.removeprefix("no_")
             settings["action"] = "store_false" if self.default else "store_true"
         else:
-            settings |= {"type": type, "metavar": value or None}
+            settings |= {"type": {int: whole, float: real}.get(type, type), "metavar": value or None}
         if self.name.startswith("-"):
             settings["dest"] = self.dest
         self.settings = {"help": help, "default": self.default, **settings}

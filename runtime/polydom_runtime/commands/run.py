@@ -49,7 +49,7 @@ PLANNED = "deadline", "policy", "abstain_below", "accuracy_wanted"
 
 
 def run(arguments: Namespace) -> Outcome:
-    """Answer every item: a JSON line each, and a summary line."""
+    """Answer every item: a JSON line each, and a summary: one more line, or on a terminal a text."""
     check_together(arguments)
     target = _target(arguments) if arguments.mqtt is not None else None
     if not arguments.compare:
@@ -132,11 +132,16 @@ def _answer_all(
             **_more(arguments, predictor),
             **({} if publisher is None else {"mqtt": publisher.counts._asdict()}),
         }
-        for sentence in tally.said:
-            say(sentence)
-        if learning.moved or not tally.kept.is_kept:
-            say(f"{learning}")
-        lines.write(json.dumps({"summary": summary}) + "\n")
+        if sys.stdout.isatty():
+            from .summary_text import run_facts, show_folded, summary_lines  # only here: most nodes have no reader
+
+            show_folded([*[""] * (not arguments.quiet), *summary_lines(run_facts(summary, tally))])
+        else:
+            for sentence in tally.said:
+                say(sentence)
+            if learning.moved or not tally.kept.is_kept:
+                say(f"{learning}")
+            lines.write(json.dumps({"summary": summary}) + "\n")
     code = code or int(not tally.is_sound or lines.lost > 0)
     return Outcome({"summary": summary, "answers": answers.held}, code)
 

@@ -1,10 +1,8 @@
 """The options of ``polydom-node run``."""
 
-from argparse import ArgumentTypeError
-
 from polydom_runtime.exceptions import EnergyError, LoopError, PublishingError
 
-from .arguments import duration, joules, number, period, positive
+from .arguments import duration, joules, number, period, positive, refused
 from .bundle_options import ANSWERS, RUNS
 from .options import Group, Needed, Option
 
@@ -22,7 +20,7 @@ def overrun(text: str) -> str:
     """
     if text in ("skip", "catch-up", "catch up", "latest"):
         return text.replace("-", " ")
-    raise ArgumentTypeError(f"must be skip, catch-up or latest. Got {text!r}")
+    raise refused("skip, catch-up or latest", text, names=("skip", "catch-up", "latest"))
 
 
 priority = number(int, lambda n: 1 <= n <= 99, "a whole number from 1 to 99")

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from typing import TextIO
 
 from polydom_runtime.causes import printable, uncontrolled
 
@@ -51,6 +52,18 @@ def say(text: object, program: str = "polydom-node") -> None:
     """Print one line on standard error, as `show`; a closed one is ignored."""
     with suppress(OSError):
         print(f"{program}: {printable(str(text))}", file=sys.stderr, flush=True)
+
+
+def warn(text: object, program: str = "polydom-node") -> None:
+    """Print a warning in one line on standard error, as `say`."""
+    with suppress(OSError):
+        print(striking(f"{program}: warning: {printable(str(text))}", sys.stderr), file=sys.stderr, flush=True)
+
+
+def striking(line: str, stream: TextIO) -> str:
+    """Return a line in bold and yellow if the stream is a terminal on which colours are wanted."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb" or not stream.isatty()
+    return line if is_plain else f"\x1b[1;33m{line}\x1b[0m"
 
 
 def prepare_streams() -> None:
@@ -106,4 +119,4 @@ def bar(what: str, fraction: float, spent: float) -> str:
     """
     left = f"{spent / fraction - spent:.0f} s left " if fraction > 0.0 else ""
     full = int(WIDTH * fraction)
-    return f"{what}  [{'#' * full}{'-' * (WIDTH - full)}] {100 * fraction:3.0f} %  {left}"
+    return f"{what}  [{'#' * full}{'-' * (WIDTH - full)}] {int(100 * fraction):3} %  {left}"

@@ -179,10 +179,10 @@ class FollowingPredictor:
             if seconds_left >= self._room_s or self._waited > PATIENCE:
                 self._take_over(*self._ready)
 
-    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None, deadline: float | None = None) -> Prediction:
         """Return the answer for one item, as the current predictor does."""
         try:
-            answer = self.current.predict_one(item, arrived_ns=arrived_ns)
+            answer = self.current.predict_one(item, arrived_ns=arrived_ns, deadline=deadline)
         except Exception as e:
             if not isinstance(e, PolyDomError):  # as by a lack of memory: it counts as a crash
                 self._begun.pop(self.bundle.sha256, None)

@@ -113,7 +113,9 @@ class LoadedModels:
         around: Callable[[RunOf], RunOf] | None = None,
     ) -> None:
         if engine is not None and engine not in ENGINES:
-            raise BundleMismatchError(f"The engine must be one of {', '.join(ENGINES)}. Got {shown(engine)}.")
+            from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+            raise BundleMismatchError(one_of("The engine", ENGINES, engine))
         self._bundle, self._engine = bundle, engine
         self._early_stop = early_stop and bundle.stops_early
         ends = np.cumsum((0, *bundle.space.widths))

@@ -108,7 +108,9 @@ class Plans:
         learns: bool,
     ) -> None:
         if forced is not None and forced not in REGIMES:
-            raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {forced!r}.")
+            from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+            raise DeadlineError(one_of("The regime", REGIMES, forced))
         self._bundle_at, self._slices_of = at, slices_of
         self._known = () if forced else known
         self._told_apart = learns and not forced
@@ -229,3 +231,14 @@ def reason_of(
         return "planned"
     given_up = last.target if last.target & ~state.mask else planned.target
     return f"no time for {names[state.next_of(given_up, cell)]}"
+
+
+def planner_of(policy: str) -> type[Planner]:
+    """Import the planner of a policy only: a node has one."""
+    if policy == "strict":
+        from polydom_runtime.policy.strict import StrictPlanner
+
+        return StrictPlanner
+    from polydom_runtime.policy.anytime import AnytimePlanner
+
+    return AnytimePlanner

@@ -23,7 +23,7 @@ from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline, longest_wait_ns
 from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import Kept, KeptItems
-from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
+from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, answer_within, policy_for
 from polydom_runtime.stages import Trace
 from polydom_runtime.turn import Turn, refuse, refuse_copy
 
@@ -411,17 +411,20 @@ class SupervisedPredictor:
             return None
         return reply
 
-    def predict_one(self, item: Any, *, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: Any, *, arrived_ns: int | None = None, deadline: float | None = None) -> Prediction:
         """Return the answer for one item in time; never raises on account of the item, a feature or a model.
 
         Parameters
         ----------
         item : object
         arrived_ns : int, optional
-            See `Predictor.predict_one`.
+        deadline : float, optional
+            `arrived_ns`, `deadline`: see `Predictor.predict_one`.
 
         Raises
         ------
+        DeadlineError
+            If the deadline is longer than that of the predictor.
         PredictorInUseError
             If it is called while it is at work, or in a process that was forked from the one that made it.
         """
@@ -431,8 +434,10 @@ class SupervisedPredictor:
         elif type(arrived_ns) is not int or not 0 <= start - arrived_ns <= self._longest_wait_ns:
             from polydom_runtime.policy.arrival import predict_arrived  # only here: most times are plain
 
-            answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._budget_ns)
+            answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._budget_ns, deadline)
             return answer
+        if deadline is not None:
+            return answer_within(deadline, self, item, start - arrived_ns, start)
         due, turn = Due(arrived_ns, start), self._turn
         try:
             del turn.free

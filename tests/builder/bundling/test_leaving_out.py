@@ -10,17 +10,18 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling.export import with_prefixes
-from polydom_builder.bundling.leaving_out import within_limits
+from polydom_builder.bundling.leaving_out import only_prior_text, within_limits
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import CostFunction, Feature, FeatureSpace, UnitTimes
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.promise import Limits
+from polydom_runtime.bundles.promise import Amount, Limits, Shipping
 from polydom_runtime.exceptions import PolyDomError
 from tests.builder import task
 from tests.builder.bundling.shipped_scores import mean_score_of
 from tests.builder.searches import fit, made, search
+from tests.runtime.conftest import make_bundle
 
 US = task.US
 
@@ -205,7 +206,22 @@ def test_limits_that_no_useful_model_fits_give_a_bundle_without_models_and_a_war
     items = [np.full(8 + k // 2 % 4, k % 2, dtype=np.float64) for k in range(80)]
     found = made(PolyDomSearch, space=wide, deadline=400 * US, cv=2, max_memory=2000)
 
-    with pytest.warns(UserWarning, match=r"no useful model fits 2 kB, .* is 0\.500 instead of 1\.000\. A good choice of 1"):
+    with pytest.warns(
+        UserWarning, match=r"no useful model fits 2 kB, .* is 0\.500 instead of 1\.000\. A good choice of 1"
+    ):
         bundle = found.fit(items, ["ab"[k % 2] for k in range(80)], costs=costs).export(tmp_path / "b")
 
     assert (bundle.models, bundle.shipping.n_left_out) == ((), 1)
+
+
+def test_limits_that_no_useful_model_fits_are_told_with_what_would_fit() -> None:
+    bundle, _ = make_bundle()
+    curve = Amount(1, 900, 0.5), Amount(2, 4_000, 0.7), Amount(3, 9_000, 0.9)
+    left_out = Shipping(Limits(max_bytes=1_000), 3, 3, 0.5, 0.9, 0.5, curve=curve)
+
+    assert only_prior_text(replace(bundle, shipping=left_out)) == ""
+    assert only_prior_text(replace(bundle, models=(), shipping=left_out)) == (
+        "no useful model fits 1 kB, so the bundle has no model, and every answer is the prior: the mean score is "
+        "0.500 instead of 0.900. A good choice of 2 models has files of 4 kB. Allow more, or choose a smaller "
+        "estimator."
+    )

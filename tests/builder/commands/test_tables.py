@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from polydom_builder.commands.tables import print_table
+from polydom_builder.commands.tables import print_table, print_warning
 from polydom_runtime.tables import TextTable
 from tests.hostile_texts import HOSTILE, controls
 
@@ -110,3 +110,16 @@ def test_no_colour_means_the_same_without_colours(monkeypatch: pytest.MonkeyPatc
 
     assert "\x1b" not in terminal.getvalue()
     assert "a" * 81 not in terminal.getvalue()
+
+
+def test_a_warning_begins_with_the_word_and_is_in_colour_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_warning("it is \x1b[2J late")
+    in_a_file = capsys.readouterr().out
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = terminal_of(80, monkeypatch)
+    print_warning("it is late")
+
+    assert in_a_file == "warning: it is ?[2J late\n"
+    assert terminal.getvalue() == "\x1b[1;33mwarning: it is late\x1b[0m\n"

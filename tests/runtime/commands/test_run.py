@@ -17,7 +17,6 @@ import pytest
 
 from polydom_runtime import FeatureSpace, Predictor
 from polydom_runtime.__main__ import main
-from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.tally import Tally
@@ -29,7 +28,7 @@ from polydom_runtime.learning.summary import LearningSummary, MovedUnit
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, outlook
 from tests.draws import draws
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
@@ -326,9 +325,9 @@ def test_share_of_priors_is_said_in_words(command: list[str], capsys: pytest.Cap
 
 
 def test_priors_that_were_expected_are_not_said() -> None:
-    outlook = (Outlook(1e-3, 0.7, 0.5, (), 0.0), Outlook(1.0, 0.9, 0.0, ("mean",), 0.0))
+    rows = (outlook(1e-3, 0.7, 0.5, (), 0.0), outlook(1.0, 0.9, 0.0, ("mean",), 0.0))
     bundle = make_bundle()[0]
-    bundle = replace(bundle, times=bundle.times._replace(outlook=outlook))
+    bundle = replace(bundle, times=bundle.times._replace(outlook=rows))
     prior, other = (Prediction("yes", features, 0.5, 2, True, "planned") for features in ((), ("mean",)))
     for deadline, most in ((1e-3, 51), (2.0, 1)):
         for n in (most, most + 1):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import main
+from polydom_runtime.commands.terminal import warn
 from polydom_runtime.items.packing import write_packed
 from tests.draws import draws
 
@@ -127,6 +128,30 @@ def test_error_without_a_place_for_it_is_not_written_among_the_answers(tmp_path:
     done = started(["info", "no.bundle"], tmp_path, shell="2>&-")
 
     assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "variables", "is_coloured"),
+    [
+        (True, {}, True),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {}, False),
+    ],
+)
+def test_warnings_are_in_colour_where_it_is_wanted_and_begin_with_the_word_everywhere(
+    is_terminal: bool, variables: dict[str, str], is_coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = io.StringIO()
+    monkeypatch.setattr(error, "isatty", lambda: is_terminal)
+    monkeypatch.setattr("sys.stderr", error)
+    for name, value in ({"TERM": "xterm", "NO_COLOR": ""} | variables).items():
+        monkeypatch.setenv(name, value)
+    warn("it is\x1b[2J\nlate")
+
+    said = error.getvalue()
+    assert said.replace("\x1b[1;33m", "").replace("\x1b[0m", "") == "polydom-node: warning: it is?[2J late\n"
+    assert (said[:2] == "\x1b[") == is_coloured
 
 
 def test_control_characters_of_an_error_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

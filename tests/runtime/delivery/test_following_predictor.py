@@ -105,6 +105,14 @@ def test_answers_are_of_the_bundle_in_the_folder(following: FollowingPredictor, 
     assert node.changes == [following.current]
 
 
+def test_a_call_may_have_a_shorter_deadline_of_its_own(following: FollowingPredictor) -> None:
+    usual, short = (following.predict_one(ITEM, deadline=deadline) for deadline in (None, 0.0))
+
+    assert usual.features
+    assert (short.features, short.deadline_met) == ((), False)
+    assert following.record.items == 2
+
+
 def test_new_bundle_begins_with_what_was_learned_and_learns_on(following: FollowingPredictor, node: Node) -> None:
     first = following.bundle
     for _ in range(9):

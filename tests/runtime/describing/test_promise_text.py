@@ -1,12 +1,11 @@
 """The promise of a bundle in words."""
 
 import math
-from dataclasses import replace
 
 import pytest
 
-from polydom_runtime.bundles.promise import Amount, Assumption, Limits, Shipping
-from polydom_runtime.describing.promise_text import only_prior_text, promise_text, promises_score
+from polydom_runtime.bundles.promise import Assumption
+from polydom_runtime.describing.promise_text import promise_text, promises_score
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle
 
@@ -53,15 +52,3 @@ def test_the_tolerance_is_told_of_a_search_that_uses_one_only() -> None:
     assert "the tolerance of 0 does not hold for 2 of 10 pairs" in promise_text(proven)
     assert "tolerance" not in promise_text(changed(proven, margin=0.03))
     assert "tolerance" not in promise_text(changed(proven, margin=1.1))
-
-
-def test_limits_that_no_useful_model_fits_are_told_with_what_would_fit() -> None:
-    bundle, _ = make_bundle()
-    curve = Amount(1, 900, 0.5), Amount(2, 4_000, 0.7), Amount(3, 9_000, 0.9)
-    left_out = Shipping(Limits(max_bytes=1_000), 3, 3, 0.5, 0.9, 0.5, curve=curve)
-
-    assert only_prior_text(replace(bundle, shipping=left_out)) == ""
-    assert only_prior_text(replace(bundle, models=(), shipping=left_out)) == (
-        "no useful model fits 1 kB, so the bundle has no model, and every answer is the prior: the mean score is "
-        "0.500 instead of 0.900. A good choice of 2 models has files of 4 kB. Allow more, or choose a smaller estimator."
-    )

@@ -14,6 +14,7 @@ from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.explaining.explanation import Explanation, with_alternatives
 from polydom_runtime.items.packing import write_packed
+from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.runtime.conftest import US, World
 
@@ -95,6 +96,40 @@ def test_sets_lack_the_time_in_which_the_item_waited_too(bundle_folder: Path, wo
     told = with_alternatives(found, predictor.bundle, "anytime")
     assert told.better
     assert {one.needs_ns - one.lacks_ns for one in (*told.better, *told.cheaper)} == {60_000}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (400 * US, "late by any plan: the machine paused while mean was computed, which took 402 µs"),
+        (150 * US, None),  # twelve times as long as usual: work
+    ],
+)
+def test_pause_that_made_an_answer_late_is_told_as_the_promise_counts_it(
+    seconds: float, said: str | None, bundle_folder: Path, world: World, tmp_path: Path
+) -> None:
+    predictor = predictor_of(bundle_folder, world, 100 * US)
+    world.seconds["mean"] = seconds
+
+    with closing(FlightRecorder(tmp_path / "node.flight", predictor, 4)) as recorder:
+        found = predictor.explain(ITEM)
+        recorder.add(found.answer, predictor.trace, 0)
+    (record,) = load_flight(tmp_path / "node.flight").records
+    lines = [line for line in str(found).splitlines() if line.startswith("late by")]
+    assert not found.answer.deadline_met
+    assert (predictor.margin.paused, found.paused, record.paused) == (int(said is not None),) * 3
+    assert lines == ([] if said is None else [said])
+
+
+def test_item_that_had_waited_for_too_long_is_told_to_be_late_by_any_plan(
+    bundle_folder: Path, world: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predictor = predictor_of(bundle_folder, world, 100 * US)
+    with closing(FlightRecorder(tmp_path / "node.flight", predictor, 4)) as recorder:
+        recorder.add(predictor.predict_one(ITEM, arrived_ns=world.clock() - 140_000), predictor.trace, 0)
+
+    assert main(["flight", str(tmp_path / "node.flight"), "--explain", "0"]) == 0
+    assert "late by any plan: the item had waited for 140 µs when it came to the node\n" in capsys.readouterr().out
 
 
 def test_item_without_a_size_has_an_explanation(bundle_folder: Path, world: World) -> None:

@@ -434,10 +434,10 @@ def board(root: Path, **files: str) -> Board:
     [
         ({}, True, []),
         ({"flags": "50000"}, False, ["throttled"]),
-        ({"allowed": "600000", "highest": "1500000"}, False, ["capped at 40%"]),
+        ({"allowed": "600000", "highest": "1500000"}, False, ["capped at 40 %"]),
         ({"allowed": "1500000", "highest": "1500000", "governor": "performance"}, True, []),
         ({"governor": "ondemand"}, True, ["governor was ondemand"]),
-        ({"schedule": "600 400 7"}, True, ["got 60% of a processor"]),
+        ({"schedule": "600 400 7"}, True, ["got 60 % of a processor"]),
     ],
 )
 def test_circumstances_say_what_speaks_against_the_times(

@@ -97,7 +97,8 @@ def test_busy_machine_is_said_with_its_figure(root: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     conditions = Conditions(Board(root), machine_facts(Board(root)))
     conditions.seen = Disturbances(Pauses.of(2.6, [7.4]), switches=12)
-    warning = "the machine was busy: the measurement got 26 % of a processor; times are of undisturbed work"
+    warning = "the machine was busy: the measurement got 26 % of a processor, so times, and promises that rest on "
+    warning += "them, are those of a busy machine"
 
     assert conditions.warnings == [warning]
     facts = conditions.summary()
@@ -115,7 +116,7 @@ def test_what_nobody_watched_is_not_stated(root: Path) -> None:
 def test_idle_machine_is_not_called_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     conditions = Conditions(Board(root), machine_facts(Board(root)))
-    conditions.seen = Disturbances(Pauses.of(9.1, [0.9]))
+    conditions.seen = Disturbances(Pauses.of(8.1, [1.9]))
 
     assert conditions.warnings == []
 
@@ -126,7 +127,7 @@ def test_figure_of_an_earlier_run_is_replaced(root: Path, monkeypatch: pytest.Mo
     conditions = Conditions(Board(root), machine_facts(Board(root)), earlier)
     conditions.seen = Disturbances(Pauses.of(1.0, [1.0]))
 
-    assert [warning.split(";")[0] for warning in conditions.warnings] == [
+    assert [warning.split(", so")[0] for warning in conditions.warnings] == [
         "the clock fell",
         "the machine was busy: the measurement got 50 % of a processor",
     ]

@@ -16,6 +16,7 @@ from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
 from polydom_runtime.measuring.session import COOL_DOWN_SECONDS
 from polydom_runtime.measuring.stopwatch import Timers
+from polydom_runtime.tables import percent
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import World
 from tests.runtime.measuring.fragile_journal import FragileJournal, Killed
@@ -82,7 +83,7 @@ def test_measuring_stops_when_all_is_known(world: World) -> None:
     """Times that never vary are known as soon as there are batches to compare."""
     samples = measure(world.space, ITEMS, n_sizes=8, seconds=1e9, rounds=4000, clock=ticking(world))
 
-    assert samples.stopped == f"known to within 5% after {samples.n_rounds} rounds"
+    assert samples.stopped == f"known to within 5 % after {samples.n_rounds} rounds"
 
 
 def test_too_many_sizes_is_not_asked_and_too_few_refused(world: World) -> None:
@@ -145,7 +146,7 @@ def test_busy_machine_is_measured_as_if_it_were_idle_and_said(world: World, tmp_
     assert np.allclose(samples.pauses.lengths, 4e-3, rtol=1e-2)
     assert len(samples.pauses.lengths) > 10
     (warning,) = (w for w in samples.warnings if "busy" in w)
-    assert f"got {100 * samples.pauses.processor_share:.0f} % of a processor" in warning
+    assert f"got {percent(samples.pauses.processor_share)} of a processor" in warning
     kept = load_costs(tmp_path / "pi.costs")
     assert warning in kept.warnings
     assert kept.pauses == samples.pauses

@@ -73,7 +73,7 @@ class Watched:
     def rehearse(self) -> None:
         pass
 
-    def predict_one(self, item: object, *, arrived_ns: int | None = None) -> Prediction:
+    def predict_one(self, item: object, *, arrived_ns: int | None = None, deadline: float | None = None) -> Prediction:
         return ANSWER
 
 

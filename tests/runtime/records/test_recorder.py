@@ -189,7 +189,7 @@ from types import SimpleNamespace as Some
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.records.recorder import FlightRecorder
 
-predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime", margin=Some(value=1.0))
+predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime", margin=Some(value=1.0, paused=0))
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
 answer.waited_ns, answer.error, answer.confidence = 0, "", None
 trace = Some(size=0.0, features=[0], marks=[])

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
+from polydom_runtime.exceptions import BundleMismatchError, DeadlineError, ItemError, WorkerError
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.supervision import nursery
 from polydom_runtime.supervision.shared_block import NO_STAGE, SharedBlock, read_item, write_item
@@ -384,16 +384,27 @@ def test_deadline_runs_from_the_arrival(predictor: SupervisedPredictor) -> None:
     assert predictor.trace.marks[0] == arrived + answer.waited_ns
 
 
+def test_a_call_may_have_a_shorter_deadline_of_its_own(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+    long, short = (predictor.predict_one(item(), deadline=share * DEADLINE_S) for share in (0.9, MARGIN_S / DEADLINE_S))
+
+    assert (long.features, long.deadline_met, long.waited_ns) == (ALL, True, 0)
+    assert 0 < long.elapsed_ns < DEADLINE_S / 10 * 1e9
+    assert (short.features, short.deadline_met) == ((), True)  # all of it is kept in reserve
+    with pytest.raises(DeadlineError, match="at most that of the predictor, 400 s"):
+        predictor.predict_one(item(), deadline=DEADLINE_S + 1.0)
+
+
 def test_item_that_waited_for_too_long_gets_the_prior_and_no_worker(predictor: SupervisedPredictor) -> None:
     answer_by_worker(predictor)
-    answers = predictor.counts["worker"]
+    before = predictor.counts["waited"], predictor.counts["worker"]
     arrived = hardware_clock() - int(DEADLINE_S * 1e9)
     answer = predictor.predict_one(item(), arrived_ns=arrived)
 
     assert (answer.label, answer.features, answer.deadline_met) == ("no", (), False)
     assert answer.reason == "supervised: the item had waited for too long"
     assert answer.waited_ns >= int(DEADLINE_S * 1e9)
-    assert (predictor.counts["waited"], predictor.counts["worker"]) == (1, answers)
+    assert (predictor.counts["waited"] - 1, predictor.counts["worker"]) == before
 
 
 def test_arrival_in_the_future_counts_as_the_call(predictor: SupervisedPredictor) -> None:

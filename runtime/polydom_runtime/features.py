@@ -122,7 +122,9 @@ class FeatureSpace:
         mask = 0
         for name in names:
             if name not in self.names:
-                raise FeatureError(f"A feature set must consist of {self.names}. Got {name!r}.")
+                from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+                raise FeatureError(one_of("A feature", self.names, name))
             mask |= 1 << self.names.index(name)
         return mask
 

@@ -250,8 +250,8 @@ RUNTIME_FAULTS = (
     Fault(
         "a recording has the margin of the next answer beside each one",
         f"{PACKAGE}/records/recorder.py",
-        "margin, self._margin = self._margin, self._predictor.margin.value",
-        "margin = self._margin = self._predictor.margin.value",
+        "margin, self._margin = self._margin, now.value",
+        "margin = self._margin = now.value",
     ),
     Fault(
         "a unit that goes to and fro fills the log",

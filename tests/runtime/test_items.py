@@ -19,7 +19,9 @@ from polydom_runtime.items.sources import (
     MOST_READ,
     UNLABELLED,
     UNREADABLE,
+    Arrived,
     Sample,
+    bare_items,
     iterate,
     kept,
     load_object,
@@ -379,3 +381,22 @@ def test_source_that_gives_no_items_is_refused(source: str) -> None:
 def test_reference_that_leads_nowhere_is_refused(reference: str) -> None:
     with pytest.raises(ItemError, match=r"must be MODULE:NAME|There must be a module|must have the name"):
         load_object(reference)
+
+
+def in_every_form() -> list[Any]:
+    x, y, z = np.arange(3.0), np.arange(4.0), np.arange(5.0)
+    return [x, None, (y, "a"), (z, "b", 1), (x, "b", None, 2.0), (Arrived(y, 7), "a", 1), Arrived(z, 8), (x, None)]
+
+
+def test_all_readers_take_the_same_items_in_every_form() -> None:
+    """What a bundle can be built on can be measured and answered, too."""
+    source = f"{__name__}:in_every_form"
+    sizes, found = [3, 4, 5, 3, 4, 5, 3], samples(source)
+
+    assert [len(item) for item in readable(source)] == sizes
+    assert [len(item) for item in bare_items(iterate(source))] == sizes
+    assert [len(sample.item) for sample in found] == sizes
+    labels = [UNLABELLED, "a", "b", "b", "a", UNLABELLED, UNLABELLED]
+    assert [sample.label for sample in found] == labels
+    assert [label for item, label in iterate(source) if item is not None] == labels
+    assert [(sample.group, sample.weight) for sample in found[2:5]] == [(1, None), (None, 2.0), (1, None)]

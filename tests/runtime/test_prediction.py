@@ -90,5 +90,5 @@ def test_bundle_whose_costs_are_not_sums_allows_strict_plans_only() -> None:
 def test_unknown_policy_is_refused_before_any_process_is_started(tmp_path: Path) -> None:
     folder = write(tmp_path / "b", *make_bundle())
 
-    with pytest.raises(DeadlineError, match="'anytime' or 'strict'"):
+    with pytest.raises(DeadlineError, match="must be one of anytime, strict"):
         SupervisedPredictor(folder, "tests.runtime.node_space:space", policy="soon")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.sources import UNLABELLED, Arrived, samples
+from polydom_runtime.items.sources import UNLABELLED, samples
 from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 
 
@@ -53,10 +53,9 @@ class Labelled:
         """Read the items of a packed file or a function, which a node can read again; their weights are not used."""
         if source == "-":
             raise ItemError("The items must be a packed .npz file or MODULE:FUNCTION, to be read several times. Got -.")
-        found = [sample for sample in samples(source) if sample.item is not None]
-        items = [sample.item.item if isinstance(sample.item, Arrived) else sample.item for sample in found]
-        groups = [sample.group for sample in found]
-        return cls.of(space, items, [sample.label for sample in found], None if None in groups else groups)
+        found = samples(source)
+        items, labels, groups = ([getattr(one, name) for one in found] for name in ("item", "label", "group"))
+        return cls.of(space, items, labels, None if None in groups else groups)
 
 
 def check_labels(bundle: Bundle, labels: Sequence[Any]) -> None:

@@ -21,6 +21,7 @@ from .options import Option, values_of
 from .outcome import Outcome
 from .terminal import ProgressBar, show, warn
 
+
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
     """Read the number of sizes to measure (12 if not written), and their range.
 

@@ -75,6 +75,9 @@ class Explanation:
         The part of the slow-down that is the margin; see `polydom_runtime.learning.margin`.
     learned : int or None
         How many answers the times of the plan were learned from; None if they are as shipped, or that is not known.
+    paused : bool
+        Whether the answer is late and would be by any plan, as the promise counts it: the machine paused, or the item
+        had waited.
     """
 
     answer: Prediction
@@ -87,6 +90,7 @@ class Explanation:
     record: int | None = None
     margin: float = 1.0
     learned: int | None = None
+    paused: bool = False
 
     def __str__(self) -> str:
         """Return the table that ``polydom-node explain`` prints."""
@@ -196,12 +200,25 @@ def _lines(found: Explanation) -> Iterator[str]:
     when = "in time" if answer.deadline_met else "late"
     yield f"answer: {label} by {_set(answer.features)} after {_ns(answer.elapsed_ns)}, {when}{score}{sure}"
     yield f"reason: {printable(answer.reason)}"
+    if found.paused:
+        yield _pause(found)
     if answer.error:
         yield f"error: {printable(answer.error)}"
     yield from _table("sets that score more:", found.better)
     yield from _table("sets that score less and are quicker:", found.cheaper)
     if found.record is not None:
         yield f"record {found.record} of the flight recording"
+
+
+def _pause(found: Explanation) -> str:
+    """Say what made an answer late by any plan; a pause was in the part that alone took longer than the deadline."""
+    if found.answer.waited_ns > found.deadline_ns:
+        return f"late by any plan: the item had waited for {_ns(found.answer.waited_ns)} when it came to the node"
+    longest = max(found.work, key=lambda one: one.took_ns, default=None)
+    if longest is None or longest.took_ns <= found.deadline_ns:
+        return "late by any plan: the machine paused"
+    part = f"{printable(longest.name)} was computed" if longest.name else "the model ran"
+    return f"late by any plan: the machine paused while {part}, which took {_ns(longest.took_ns)}"
 
 
 def _table(title: str, sets: Iterable[Alternative]) -> Iterator[str]:

@@ -105,7 +105,9 @@ class Monitor:
     ) -> None:
         check_period(period, predictor.deadline)
         if overrun not in OVERRUNS:
-            raise LoopError(f"The overrun policy must be one of {', '.join(OVERRUNS)}. Got {overrun!r}.")
+            from polydom_runtime.codec.near_names import one_of  # only here: it is about an error
+
+            raise LoopError(one_of("The overrun policy", OVERRUNS, overrun))
         self.counts = LoopCounts()
         self.clock = clock
         self._predictor, self._overrun = predictor, overrun

@@ -27,7 +27,7 @@ MAGIC, VERSION = b"polydom-flight ", 1
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
 MAX_REASON_BYTES, MAX_ERROR_BYTES = 80, 120
-MET, IS_FLOAT, ABSTAINED = 1, 2, 4
+MET, IS_FLOAT, ABSTAINED, PAUSED = 1, 2, 4, 8
 CRC = struct.Struct("<I")
 
 
@@ -137,6 +137,8 @@ class FlightRecord:
     """The probability that the label is right; None if it is not known."""
     margin: float = 1.0
     """The margin that is a part of `slowdown`; see `polydom_runtime.learning.margin`."""
+    paused: bool = False
+    """Whether it is late and would be by any plan, as the promise counts it: a pause, or the item had waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,9 @@ def load_flight(path: str | os.PathLike[str]) -> Flight:
         with open(file, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as e:
-        raise RecordingError(f"{file} must be a readable flight recording. {e}.") from e
+        raise RecordingError(
+            f"{file} must be a readable flight recording. {e.strerror}. Give what run --record wrote."
+        ) from e
     return decoded_flight(file, data)
 
 
@@ -217,4 +221,5 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         error=error[:error_length].decode("utf-8", "replace"),
         confidence=None if math.isnan(confidence) else confidence,
         margin=margin,
+        paused=bool(flags & PAUSED),
     )

@@ -32,6 +32,7 @@ from .flight_file import (
     MAX_FILE_BYTES,
     MAX_REASON_BYTES,
     MET,
+    PAUSED,
     Flight,
     FlightHeader,
     decoded_flight,
@@ -75,7 +76,7 @@ class FlightRecorder:
         self._header = header = header_of(predictor, capacity)
         self._capacity, self._record_bytes, self._first = capacity, header.record_bytes, header.slot_start(0)
         self._pack, self._seed = header.layout.pack, header.seed
-        self._predictor, self._margin = predictor, predictor.margin.value
+        self._predictor, self._margin, self._paused = predictor, predictor.margin.value, predictor.margin.paused
         self._names = predictor.bundle.names
         self._numbers: Mapping[Label | float, int] = {
             label: number for number, label in enumerate(predictor.bundle.space.classes)
@@ -92,9 +93,11 @@ class FlightRecorder:
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Write one record over the oldest, in some microseconds; an incomplete trace gives no times of features."""
-        margin, self._margin = self._margin, self._predictor.margin.value  # of this answer, and of the next one
+        now = self._predictor.margin
+        margin, self._margin = self._margin, now.value  # of this answer, and of the next one
+        paused, self._paused = now.paused > self._paused, now.paused
         try:
-            body = self._packed(prediction, trace, number, margin)
+            body = self._packed(prediction, trace, number, margin, paused)
         except (struct.error, OverflowError, ValueError, LookupError):
             self.n_dropped += 1
             return
@@ -146,7 +149,7 @@ class FlightRecorder:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _packed(self, prediction: "Prediction", trace: "Trace", number: int, margin: float) -> bytes:
+    def _packed(self, prediction: "Prediction", trace: "Trace", number: int, margin: float, paused: bool) -> bytes:
         features, marks = trace.features, trace.marks
         if len(marks) != len(features) + 3:
             features, marks = [], [0, 0, 0]
@@ -157,6 +160,7 @@ class FlightRecorder:
             label, flags = 0, ABSTAINED
         elif self._numbers:
             label, flags = self._numbers[label], 0
+        flags |= MET * prediction.deadline_met | PAUSED * paused
         n = len(features)
         return self._pack(
             self._sequence + 1,
@@ -169,7 +173,7 @@ class FlightRecorder:
             prediction.elapsed_ns,
             self._mask(prediction.features),
             label,
-            flags | MET if prediction.deadline_met else flags,
+            flags,
             n,
             len(reason),
             reason,

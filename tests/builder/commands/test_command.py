@@ -376,7 +376,7 @@ def test_a_number_of_models_that_is_none_is_a_usage_error(number: str, capsys: p
     with pytest.raises(SystemExit, match="2"):
         main(["build", SPACE, "--items", "x.npz", "--deadline", "1s", "--out", "x", f"--max-models={number}"])
 
-    assert f"must be a whole number of at least 1. Got '{number}'" in capsys.readouterr().err
+    assert f"must be a whole number of at least 1. Got {number}." in capsys.readouterr().err
 
 
 def test_inspect_names_the_estimators_of_candidates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -118,4 +118,4 @@ def test_a_limit_is_a_sound_number(value: str, capsys: pytest.CaptureFixture[str
     for limit in ("--max-score-loss", "--max-time-growth", "--max-size-growth"):
         with pytest.raises(SystemExit):
             main(["compare", "a", "b", f"{limit}={value}"])
-        assert f"{limit}: must be" in capsys.readouterr().err
+        assert f"{limit} must be" in capsys.readouterr().err

@@ -22,5 +22,5 @@ def test_several_have_the_names_of_their_objects_or_their_own() -> None:
 
 @pytest.mark.parametrize("second", [LINES, f"LOGISTIC={LINES}"])
 def test_two_of_one_name_are_refused(second: str) -> None:
-    with pytest.raises(TrainingError, match=r"name of its own. Got 'LOGISTIC' twice. Write NAME=MODULE:OBJECT\."):
+    with pytest.raises(TrainingError, match=r"name of its own. Got LOGISTIC twice. Write NAME=MODULE:OBJECT\."):
         given_estimator([LINES, second])

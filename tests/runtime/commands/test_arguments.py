@@ -39,7 +39,8 @@ def test_duration_that_is_none_is_refused_in_its_unit(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["5", "ms", "1m s", "five ms", ""])
 def test_duration_without_number_or_unit_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=r"a time with a unit, such as 2ms\. Got .*The units are ms, us, ns, s"):
+    said = r"a time with a unit, such as 2ms\. Got .*The units are ms, us, ns, s"
+    with pytest.raises(argparse.ArgumentTypeError, match=said):
         duration(text)
 
 

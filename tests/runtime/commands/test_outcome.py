@@ -104,7 +104,7 @@ def test_what_a_command_prints_for_people_is_not_in_the_document(
 ) -> None:
     monkeypatch.setattr(info, "run", lambda arguments: print("for people"))
 
-    assert main(["info", "b", "--js"]) == 0
+    assert main(["info", "b", "--json"]) == 0
     assert document(capsys)["result"] is None
     assert main(["info", "b"]) == 0
     assert capsys.readouterr().out == "for people\n"

@@ -67,14 +67,14 @@ def table(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float], regime
 
 
 def own_deadlines(bundle: Bundle, regime: Regime = "hot") -> list[float]:
-    """Return the deadlines of a bundle's own table in a regime, or some of its range if it has none."""
+    """Return the deadlines of a bundle's own table in a regime; if it has none, some of its range, at least one."""
     times = times_of_regimes(bundle).get(regime, bundle.times)
-    return [outlook.deadline for outlook in times.outlook] or deadlines_in(bundle, regime)
+    return [o.deadline for o in times.outlook] or deadlines_in(bundle, regime) or [bundle.promise.budgets[1]]
 
 
 def some_deadlines(bundle: Bundle) -> list[float]:
     """Return some deadlines of a bundle's range, with both ends, at which to answer many items."""
-    every = [o.deadline for o in in_range(bundle.times.outlook, bundle.promise)] or deadlines_in(bundle, "hot")
+    every = [o.deadline for o in in_range(bundle.times.outlook, bundle.promise)] or own_deadlines(bundle)
     chosen = np.unique(np.linspace(0, len(every) - 1, SOME_DEADLINES).round().astype(int))
     return [every[k] for k in chosen]
 
@@ -116,7 +116,7 @@ def table_of_build(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float
     rows = {deadline: at(deadline) for deadline in deadlines}
     high = next((row for row in rows.values() if not row.is_only_prior), None)
     if high is not None:
-        low = max((row for row in rows.values() if row.deadline < high.deadline), default=at(least))
+        low = max((row for row in rows.values() if row.deadline < high.deadline), default=None) or at(least)
         if low.is_only_prior:
             rows |= {row.deadline: row for row in _shortest_useful(low, high, at)}
     knee = knee_of(regime, sorted(rows.values()), bundle.prior.accuracy, bundle.promise)

@@ -17,6 +17,8 @@ MEANING = (
     "score, late: on the machine as it was measured, with its pauses; alone: without them, as if it did nothing else; "
     "a late answer counts as 0 in scores"
 )
+TYPICAL = "score, late: if each unit takes its typical time, without pauses; nothing was replayed"
+
 Z_95 = 1.645
 """The one-sided 95 % point of the normal distribution."""
 
@@ -54,7 +56,8 @@ def outlook_table(bundle: Bundle, deadline: float | None = None) -> TextTable:
         notes.append(whose)
     meanings = ", ".join(_meaning(bundle, regime) for regime in every)
     title = f"expected answers {meanings}; promised is at most {percent(bundle.promise.late)} late:"
-    return TextTable(title, ("regime", *COLUMNS), rows, [*[MEANING] * bool(rows), *notes])
+    meaning = MEANING if any(o.answers for times in every.values() for o in times.outlook) else TYPICAL
+    return TextTable(title, ("regime", *COLUMNS), rows, [*[meaning] * bool(rows), *notes])
 
 
 def outlook_cells(o: Outlook) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ def test_all_commands_print_the_same_figures(
     }
 
     for regime in times_of_regimes(bundle):
-        for command, text in texts.items():
-            assert printed(text, regime) == cells(bundle, regime), command
+        for command, told in texts.items():
+            assert printed(told, regime) == cells(bundle, regime), command
     assert texts["deadline"] == texts["deadline with costs"]
 
 
@@ -110,8 +110,8 @@ def test_replays_of_the_costs_of_the_build_repeat_its_table(built: tuple[Path, P
         rows = json.loads(said("simulate", folder, "--costs", costs, "--json", *words))["result"]["rows"]
         mine = [row for row in rows if row["policy"] == "anytime"]
         there = times_of_regimes(bundle)[regime].outlook  # type: ignore[index]
-        assert [Outlook(*(row[name] for name in Outlook._fields)) for row in mine] == [
-            o._replace(features=list(o.features)) for o in there
+        assert [{name: row[name] for name in Outlook._fields} for row in mine] == [
+            o._asdict() | {"features": list(o.features)} for o in there
         ]
 
 

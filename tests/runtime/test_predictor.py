@@ -278,7 +278,7 @@ def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:
         [mean, Feature("spread", spread.extract, width=3, step=spread.step), ends],
         [Feature("mean", mean.extract), spread, ends],
     ):
-        with pytest.raises(BundleMismatchError, match="built for"):
+        with pytest.raises(BundleMismatchError, match="built with"):
             Predictor.load(bundle_folder, FeatureSpace(features, size=len))
 
 

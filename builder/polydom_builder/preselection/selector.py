@@ -84,7 +84,7 @@ class BlockSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     array([1])
     >>> for number, reason in selector.dropped_.items():
     ...     print(number, reason)
-    0 redundant: explains 31.3% alone, no more than noise would beyond the selected blocks
+    0 redundant: explains 31 % alone, no more than noise would beyond the selected blocks
     2 not informative: explains no more than noise would
     >>> selector.transform(rows).shape
     (400, 2)

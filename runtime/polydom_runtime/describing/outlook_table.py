@@ -134,7 +134,7 @@ def _notes(bundle: Bundle, regime: Regime, outlook: Sequence[Outlook]) -> Iterat
     answers, promised = min((o.answers for o in outlook), default=0), bundle.promise.late
     if answers and (most := most_likely(0.0, answers)) > promised:
         yield (
-            f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where none "
-            f"was, up to {percent(most)} may be"
+            f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where "
+            f"none was, up to {percent(most)} may be"
         )
     yield from (f"warning: {text}" for text in shortcomings(regime, outlook, bundle.promise))

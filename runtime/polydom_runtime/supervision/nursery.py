@@ -31,6 +31,7 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.learning.learned_times import Unit
 from polydom_runtime.learning.unit_history import Change
+from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import Run, RunOf
 from polydom_runtime.predictor import Predictor, Seams
 
@@ -110,6 +111,7 @@ class Nursery:
         space = announced(bundle.space_of(space_of(order["space"])), words)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the supervisor has warned
+            checked_deadline(with_hand_over(bundle, order["hand_over"], typical=True), order["deadline"])
             self._predictor = Predictor(
                 with_hand_over(bundle, order["hand_over"]),
                 space,

@@ -130,5 +130,5 @@ def test_without_scores_of_blocks_nothing_is_corrected(
 
 
 def test_another_correction_is_refused() -> None:
-    with pytest.raises(TrainingError, match=r"correction must be one of resampling, nested, None\. Got 'magic'"):
+    with pytest.raises(TrainingError, match=r"correction must be one of resampling, nested, None\. Got magic"):
         search(correction="magic").fit([], [])

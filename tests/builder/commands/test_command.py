@@ -53,7 +53,7 @@ def test_build_writes_a_bundle(
     said = capsys.readouterr().out
     assert "an index of " in said
     assert "\nexpected answers hot (items back to back)" in said
-    assert re.search(r"\n  hot +1 s  0\.", said)
+    assert re.search(r"\nhot +1 s  0\.", said)
     predictor = Predictor.load(out, task.space)
     assert predictor.deadline == 1.0
     identity = predictor.bundle.identity
@@ -322,7 +322,7 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     assert "staircase at 50 µs" in text
     assert "expected answers hot (items back to back)" in text
     assert "hot: the shortest deadline for more than the prior: " in text
-    assert document["outlook"]["hot"][0]["deadline"] == pytest.approx(50e-6)
+    assert pytest.approx(50e-6) in [row["deadline"] for row in document["outlook"]["hot"]]
     assert "staircase at 400 µs" in text
     assert list(document["staircases"]) == ["100 µs"]
     assert document["candidates"][0]["features"] == []

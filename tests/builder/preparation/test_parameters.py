@@ -63,7 +63,7 @@ def undefined(estimator: Any, rows: Any, labels: Any) -> float:
         ({"scoring": lambda model, rows, labels: 1.0}, ITEMS, LABELS, TrainingError, "picklable"),
         ({"scoring": undefined}, ITEMS, LABELS, TrainingError, "Got nan for level.spread.roughness"),
         ({"memory": f"{__file__}/cache"}, ITEMS, LABELS, TrainingError, "memory folder must be writable"),
-        ({"deadline": (1e-3, 2e-3, 3e-3)}, ITEMS, LABELS, DeadlineError, "range"),
+        ({"deadline": (1e-3, 3e-3, 2e-3)}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": "2ms"}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": (2e-3, 1e-3)}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": 20 * US}, ITEMS, LABELS, DeadlineError, "one model run"),

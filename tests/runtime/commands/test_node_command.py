@@ -2,9 +2,9 @@
 
 import argparse
 import importlib
-import re
 import json
 import os
+import re
 import subprocess
 import sys
 import time

@@ -24,7 +24,8 @@ def bundle() -> Bundle:
 
 def test_knee_is_the_shortest_deadline_with_nearly_all_of_the_gain(bundle: Bundle) -> None:
     assert verdict(bundle) == [
-        "hot: 100 µs is the knee: score 0.890, where 0.900 is the most, at 200 µs; 0.1 % late (at most 1 % is promised).",
+        "hot: 100 µs is the knee: score 0.890, where 0.900 is the most, at 200 µs; 0.1 % late (at most 1 % is "
+        "promised).",
         "  Half of it, 50 µs: score 0.700, 0.190 less.",
         "  Below 26 µs: only the prior answers, score 0.500.",
     ]

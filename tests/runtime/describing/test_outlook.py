@@ -52,8 +52,8 @@ def lines(bundle: Bundle) -> list[str]:
 
 def test_table_has_the_machine_as_measured_and_alone_and_the_promise(bundle: Bundle) -> None:
     assert lines(with_regimes(with_outlook(changed(bundle, late=0.003)))) == [
-        "expected answers hot (items back to back), rehearsed (after 20 ms asleep), cold (after 20 ms asleep); promised "
-        "is at most 0.3 % late:",
+        "expected answers hot (items back to back), rehearsed (after 20 ms asleep), cold (after 20 ms asleep); "
+        "promised is at most 0.3 % late:",
         "  regime     deadline  score   late  score alone  late alone   prior  most answers by",
         "  hot           30 µs  0.500    0 %        0.500         0 %   100 %  (prior)",
         "  hot           50 µs  0.520  0.1 %        0.520       0.1 %  99.5 %  (prior)",

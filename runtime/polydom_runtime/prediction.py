@@ -135,19 +135,31 @@ class AnyPredictor(Rehearsing, Protocol):
     def out(self) -> frozenset[str]: ...  # noqa: D102
 
 
+WAITED = "supervised: the item had waited for too long"
+"""The reason of an answer to an item that could not be handed to a worker in time."""
+
+
 def answer_within(deadline: float, predictor: AnyPredictor, item: Any, waited: int, now: int) -> Prediction:
     """Return the answer to an item that waited before the call `now`, within a deadline of its own, in seconds.
 
-    It is planned as that to an item which waited for longer, by what the deadline of the predictor is longer.
+    It is planned as that to an item which waited for longer, by what the deadline of the predictor is longer. One that
+    is too short for any answer makes it late.
     """
     if not deadline <= predictor.deadline:
         raise DeadlineError(
             f"The deadline of an answer must be at most that of the predictor, {format_seconds(predictor.deadline)}. "
             f"Got {format_seconds(deadline)}. Make the predictor for the longest one."
         )
-    more_ns = round((predictor.deadline - max(deadline, 0.0)) * 1e9)
+    from .policy.deadline import too_short  # only here: few calls have a deadline of their own
+
+    if too_short(predictor.bundle, deadline):
+        deadline = -1e-9  # late by any plan, as the margin should know
+    more_ns = round((predictor.deadline - deadline) * 1e9)
     answer = predictor.predict_one(item, arrived_ns=now - waited - more_ns)
-    return answer._replace(elapsed_ns=answer.elapsed_ns - more_ns, waited_ns=waited)
+    reason = answer.reason
+    if reason == WAITED and waited <= 1e9 * deadline:
+        reason = "the deadline of the call leaves no time for a worker"
+    return answer._replace(elapsed_ns=answer.elapsed_ns - more_ns, waited_ns=waited, reason=reason)
 
 
 def policy_for(bundle: Bundle, asked: Policy) -> Policy:

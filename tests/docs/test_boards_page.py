@@ -27,6 +27,6 @@ def test_a_report_is_shown_with_what_is_against_it(tmp_path: Path) -> None:
 
     fit, unfit = page.split("### ")[1:]
     assert "\nFit to be a profile." in fit
-    assert r"| note | # no \| heading?\<b\> |" in fit
+    assert r"| note | # no \| heading \<b\> |" in fit
     assert "\nNot fit to be a profile." in unfit
     assert "\n- The board was throttled" in unfit

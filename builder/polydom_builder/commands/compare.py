@@ -57,11 +57,12 @@ def print_comparison(found: Comparison) -> None:
         print_table(TextTable("feature sets shipped, with their scores", sets, [*_sets(found)]))
     if found.worst is not None:
         answers = "#deadline", "#size", "#before", "#after", "#change", "answers by"
-        print_table(TextTable("scores of answers", answers, [*map(_answer, found.answers)]))
+        print_table(TextTable("scores of answers, by worst cases", answers, [*map(_answer, found.answers)]))
         lost = [_answer(found.worst)] if found.worst.loss > 0.0 else []
         print_table(TextTable(f"the answer that loses most{'' if lost else ': none loses'}", answers, lost))
         replays = [_replay(row) for row in found.replays if row.loss]
-        same = f"mean scores of replays: {len(found.replays) - len(replays)} of {len(found.replays)} are the same"
+        n, n_same = len(found.replays), len(found.replays) - len(replays)
+        same = f"expected scores in the tables of both, hot: {n_same} of {n} are the same"
         print_table(TextTable(same, ("#deadline", "#before", "#after", "#change"), replays))
     changed = [row for row in found.times if row.before != row.after]
     print_text(f"times: {len(found.times) - len(changed)} of {len(found.times)} are the same")
@@ -109,7 +110,11 @@ def _replay(row: ReplayChange) -> tuple[str, ...]:
 
 
 def _scores(row: AnswerChange | ReplayChange) -> tuple[str, ...]:
-    return f"{row.score.before:.3f}", f"{row.score.after:.3f}", f"{row.score.after - row.score.before:+.3f}"
+    return (
+        f"{row.score.before:.3f}",
+        f"{row.score.after:.3f}",
+        f"{round(row.score.after, 3) - round(row.score.before, 3):+.3f}".replace("-0.000", "+0.000"),
+    )
 
 
 def _time(row: TimeChange) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from polydom_runtime.describing.knee import knees, verdict
 from polydom_runtime.describing.outlook_table import outlook_table, times_of_regimes
 from polydom_runtime.measuring.costs_file import load_costs
 
-from .deadlines import deadlines_option, long_enough
+from .deadlines import deadlines_option, long_enough, say_whose
 from .tables import print_table, print_text
 
 OPTIONS = (
@@ -27,7 +27,8 @@ def run(arguments: Namespace) -> Outcome:
     bundle = load_bundle(arguments.bundle)
     asked = arguments.deadline or ()
     if arguments.costs:
-        bundle = with_outlook_of(bundle, load_costs(arguments.costs), asked and long_enough(bundle, asked))
+        say_whose(arguments.costs, samples := load_costs(arguments.costs))
+        bundle = with_outlook_of(bundle, samples, asked and long_enough(bundle, asked))
     print_text("\n".join([*verdict(bundle), ""]))
     found = knees(bundle)
     print_table(outlook_table(bundle))

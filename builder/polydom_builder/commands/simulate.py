@@ -13,11 +13,13 @@ from polydom_runtime.commands.options import Needed, Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import say
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.describing.outlook_table import few_answers
 from polydom_runtime.exceptions import LoopError
 from polydom_runtime.measuring.costs_file import load_costs
 
-from .deadlines import long_enough
+from .deadlines import long_enough, say_whose
 from .replaying import policies_of, print_replayed, replay_options
+from .tables import print_text
 
 OPTIONS = (
     BUNDLE,
@@ -42,6 +44,7 @@ def run(arguments: Namespace) -> Outcome:
     bundle, samples = load_bundle(arguments.bundle), load_costs(arguments.costs)
     regime: Regime = "hot" if arguments.period is None else "rehearsed" if arguments.rehearse else "cold"
     answers = Recorded.of(bundle, samples, regime)
+    say_whose(arguments.costs, samples)
     if regime != "hot":
         asleep, period = format_seconds(samples.items[regime].asleep), format_seconds(arguments.period)
         say(f"simulated with {regime} times after {asleep} asleep, for a period of {period}", "polydom")
@@ -51,4 +54,6 @@ def run(arguments: Namespace) -> Outcome:
     options = {"slowdown": arguments.slowdown, "learns": arguments.learn, "regime": regime}
     rows = compare_policies(bundle, answers, asked, policies_of(arguments), **options)
     print_replayed(rows)
+    if doubt := few_answers(regime, answers.n_answers, bundle.promise.late):
+        print_text(doubt)
     return Outcome({"rows": rows})

@@ -85,15 +85,16 @@ def _foldable(text: str) -> str:
 def _parts(
     heads: Sequence[str], numbers: Sequence[bool], cells: Sequence[Sequence[str]], width: int
 ) -> Iterator[list[int]]:
-    """Return the numbers of the columns that fit beside each other, each time after the first one."""
+    """Return the numbers of the columns that fit beside each other, each time after those that tell rows apart."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
     needs = [GAP + (w if is_number else min(w, LEAST_TEXT)) for w, is_number in zip(widths, numbers, strict=True)]
-    part = [0]
-    for k in range(1, len(needs)):
-        if len(part) > 1 and sum(needs[j] for j in [*part, k]) - GAP > width:
+    n_keys = 1 if len({*cells[0]}) == len(cells[0]) or len(cells) == 1 else 2
+    part = [*range(n_keys)]
+    for k in range(n_keys, len(needs)):
+        if len(part) > n_keys and sum(needs[j] for j in [*part, k]) - GAP > width:
             yield part
-            part = [0]
+            part = [*range(n_keys)]
         part.append(k)
     yield part

@@ -125,7 +125,7 @@ def _worst(before: Bundle, after: Bundle, sizes: tuple[float, float]) -> tuple[f
 
 def _replays(before: Bundle, after: Bundle) -> Iterator[ReplayChange]:
     """Yield the expected scores of both, hot, at each deadline that the tables of both have."""
-    scores = {o.deadline: o.score for o in after.times.outlook}
     for o in before.times.outlook:
-        if o.deadline in scores:
-            yield ReplayChange(o.deadline, Fact(o.score, scores[o.deadline]))
+        same = after.times.outlook_near(o.deadline)
+        if same is not None and math.isclose(o.deadline, same.deadline):
+            yield ReplayChange(o.deadline, Fact(o.score, same.score))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from polydom_builder.exceptions import ComparisonError
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.records.metrics import finite
 
 TimeKind = Literal["typical", "worst case"]
@@ -65,7 +65,7 @@ class AnswerChange:
 
 @dataclass(frozen=True, slots=True)
 class ReplayChange:
-    """The mean expected score of replayed items at one deadline."""
+    """The expected score at one deadline, hot, as the table of each bundle states it."""
 
     deadline: float
     score: Fact
@@ -117,7 +117,7 @@ class Comparison:
     worst: AnswerChange | None = None
     """The answer that loses most of its score, of those at all sizes that both know, and at all deadlines of either."""
     replays: tuple[ReplayChange, ...] = ()
-    """Replays of items of the common sizes by each bundle's own policy, if all takes its typical time."""
+    """Expected scores at the deadlines that the tables of both have."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: pairs are ``[before, after]``, a number that is not finite is None."""
@@ -165,10 +165,12 @@ class ChangeLimits:
                 )
         worst, more = found.worst, f"more than {self.score_loss:g}"
         if worst is not None and worst.loss > self.score_loss:
-            yield f"the score at {worst.deadline:g} s and size {worst.size:g} falls by {worst.loss:.4g}, {more}"
+            where = f"{format_seconds(worst.deadline)} and size {worst.size:g}"
+            yield f"the score at {where} falls by {worst.loss:.4g}, {more}"
         for replay in found.replays:
             if replay.loss > self.score_loss:
-                yield f"the mean score of replays at {replay.deadline:g} s falls by {replay.loss:.4g}, {more}"
+                where = f"{format_seconds(replay.deadline)}, hot,"
+                yield f"the expected score at {where} falls by {replay.loss:.4g}, {more}"
 
     def _times(self, found: Comparison) -> Iterator[str]:
         if self.time_growth is None:

@@ -13,16 +13,14 @@ from polydom_builder.exceptions import ExportError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.commands.tally import LATE_BY, late_class, named_late
 from polydom_runtime.items.digests import SeenItems
-from polydom_runtime.prediction import Policy, Prediction, labels_of, policy_for
+from polydom_runtime.prediction import Policy, Prediction, policy_for
+from polydom_runtime.records.answer_scores import late_label
 
 from .baselines import Baselines, shipped
 from .evaluation import AtDeadline, Bin, Evaluation, Part, Timing
 from .judging import ItemNumbers, Judged
 from .labelled import Labelled, check_labels
 from .predictions import AnswerItems, planned_answers
-
-LATE = object()
-"""What a late answer says: no label."""
 
 OF_ELAPSED = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
@@ -75,12 +73,8 @@ def evaluate(
 
 
 def in_time(bundle: Bundle, answers: Sequence[Prediction]) -> list[Any]:
-    """Return the labels of answers, with one that counts as in the table of deadlines in place of each late one.
-
-    That is a wrong label, or the prior's where a score is not a share of right answers.
-    """
-    is_share = bundle.space.classes and bundle.error_costs is None
-    late = LATE if is_share else labels_of(bundle)[bundle.prior.number]
+    """Return the labels of answers, with what counts in place of each late one."""
+    late = late_label(bundle)
     return [answer.label if answer.deadline_met else late for answer in answers]
 
 

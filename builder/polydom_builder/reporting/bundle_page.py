@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from polydom_builder.bundling.leaving_out import only_prior_text
 from polydom_builder.displays.index_view import IndexView
-from polydom_builder.simulation.expected import own_deadlines
+from polydom_builder.simulation.expected import own_deadlines, with_outlook_of
 from polydom_builder.simulation.recorded import Recorded
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import CONFIDENCE, ModelEntry
@@ -46,16 +46,18 @@ def bundle_page(
     those of the bundle's features, or are not sound.
     """
     view, said = IndexView.of_bundle(bundle), describe(bundle)
+    shown = bundle
     if samples is None and bundle.times.outlook:
         rows = stated(bundle)
     else:
         asked = sorted(deadlines) or own_deadlines(bundle)
+        shown = bundle if samples is None else with_outlook_of(bundle, samples, deadlines)
         recorded = Recorded.typical(bundle, view.sizes) if samples is None else Recorded.of(bundle, samples)
         if not (rows := replayed(bundle, recorded, asked)):
             raise DeadlineError(too_short(bundle, max(asked)))
     features, worth = feature_section(view)
     promised = [row for row in rows if view.promises(row.deadline)] or rows
-    identity, warnings = bundle.identity, _warnings(bundle)
+    identity, warnings = bundle.identity, _warnings(shown)
     if deadlines and len(promised) < len(rows):
         warnings.append("For some of these deadlines the bundle may lack the best models: it was built for others.")
     dated = ", ".join(filter(None, (identity.version and f"version {identity.version}", identity.built)))
@@ -70,7 +72,7 @@ def bundle_page(
             (str(len(bundle.names)), "features" if len(bundle.names) > 1 else "feature"),
             (n_models, f"models, {size}"),
         ],
-        [*map(str, knees(bundle).values()), f"{gain_text(promised)}.", f"{worth}."],
+        [*map(str, knees(shown).values()), f"{gain_text(promised)}.", f"{worth}."],
         warnings,
         [
             score_section(bundle, said, view, rows, samples is not None),

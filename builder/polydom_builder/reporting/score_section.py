@@ -29,8 +29,9 @@ def score_section(
     `rows`: the results by rising deadline, at least one. `measured`: whether they are of measured times; the section
     then says how many answers were late.
     """
+    whose = "the given times" if measured else "the times of the build"
     known = all(row.outlook.answers for row in rows)
-    how = "replays of measured times, with the pauses of the machine" if known else "each unit taking its typical time"
+    how = f"replays of {whose}, with the pauses of the machine" if known else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""
     oracle = "The oracle knows all times in advance, and has no pauses." if ORACLE in rows[0].scores else ""
     note = f"By {how}. {EXPECTED} {band}{oracle}".rstrip()
@@ -46,7 +47,7 @@ def score_section(
     if (table := said.outlook).rows:
         cells = [(*numbers, features.replace("+", " + ")) for *numbers, features in table.rows]
         hot = "Hot: items come back to back; rehearsed and cold: after a sleep, with and without a rehearsal."
-        title = "What deadlines buy, as the bundle states it"
+        title = "What deadlines buy, as the bundle states it from the times of its build"
         blocks.append(TextTable(title, table.columns, cells, [hot, *table.notes], is_wide=True))
     return Section("Score against deadline", f"Promise: {said.facts['promise']}.", blocks)
 
@@ -105,4 +106,4 @@ def _late_replayed(rows: Sequence[Replayed]) -> Picture:
 
 def _late(curves: Sequence[Curve], note: str) -> Picture:
     worst = max(max(curve.values) for curve in curves)
-    return Picture(f"At most {percent(worst)} of the answers are late", note, lambda axes: draw_late(axes, curves))
+    return Picture(f"Hot, at most {percent(worst)} of the answers are late", note, lambda axes: draw_late(axes, curves))

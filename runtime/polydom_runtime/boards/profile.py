@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 
+from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.device.board import THROTTLED_NOW
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import PROFILES, Calibrated, DeviceProfile, UncertainQuantity
 from polydom_runtime.diagnosis.machine_findings import HOTTEST_CELSIUS
@@ -36,12 +36,19 @@ def _conditions(report: BoardReport) -> Iterator[str]:
             "A profile needs the times of onnxruntime and its newest ONNX versions. It is missing on this board, or "
             "does not work. The report is of use all the same."
         )
-    before, states = report.before.throttled or 0, [s for one in report.sessions for s in (one.before, one.after)]
+    states = [s for one in report.sessions for s in (one.before, one.after)]
     flags = [state.throttled or 0 for state in (report.before, *states, report.after)]
-    if any(now & THROTTLED_NOW or now & ~before for now in flags):
+    warnings = [text for one in report.sessions for text in one.warnings]
+    if not any(flags) and any("throttled" in text or "clock fell" in text for text in warnings):
+        yield f"The clock fell while the kernels ran: {printable(warnings[0])}. Cool the board, and measure again."
+    if (known := report.facts.governors) and set(known) != {"performance"}:
+        yield f"The governor must be performance. It was {printable(', '.join(known))}. Set it, and measure again."
+    if report.facts.cores is None or (report.facts.memory_bytes or 0) <= 0 or report.facts.timer_tick_ns <= 0:
+        yield "A profile needs the number of cores, the memory and the tick of the timer. The report lacks one."
+    if any(flags):  # those since the start too: whether it happens again is not seen then
         yield (
             "The board was throttled: it lowered its clock to save itself. Give it a better power supply or cooling, "
-            "and measure again."
+            "restart it, and measure again."
         )
     heats = [state.celsius for state in (report.before, *states, report.after) if state.celsius is not None]
     if heats and max(heats) >= HOTTEST_CELSIUS:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
+from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import BoardState
 from polydom_runtime.tables import TextTable, format_bytes, percent
@@ -16,8 +17,9 @@ T = TypeVar("T")
 
 def tables(report: BoardReport) -> list[TextTable]:
     """Return what a report says: the conditions, the kernels, and the answers of a bundle if there are any."""
-    title = f"{report.facts.device}, {report.facts.began[:10]}"
-    found = [TextTable(title, ("condition", "found"), _conditions(report), report.missing), _kernels(report)]
+    title = printable(f"{report.facts.device}, {report.facts.began[:10]}")
+    conditions = [(what, printable(text)) for what, text in _conditions(report)]
+    found = [TextTable(title, ("condition", "found"), conditions, report.missing), _kernels(report)]
     return [*found, _answers(report)] if report.answers else found
 
 

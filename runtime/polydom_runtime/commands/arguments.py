@@ -43,23 +43,24 @@ share = number(float, lambda x: 0.0 < x <= 1.0, "a number above 0, at most 1, su
 positive = number(float, lambda x: 0.0 < x < math.inf, "a positive, finite number without a unit")
 
 
-def _with_unit(text: str, scales: Mapping[str, float], what: str) -> float:
+def _with_unit(text: str, parts: Mapping[str, float], what: str) -> float:
+    """Read a number with a unit, of which so many make one whole: a division rounds 400 us to .0004 exactly."""
     plain = text.strip().translate(MICRO)
-    if unit := next(filter(plain.endswith, scales), None):
+    if unit := next(filter(plain.endswith, parts), None):
         with suppress(ValueError):
             if 0.0 <= (value := float(plain.removesuffix(unit))) < math.inf:
-                return value * scales[unit]
+                return value / parts[unit]
             raise refused(f"finite, and not below 0{unit}", text)
-    raise refused(what, text, f"The units are {', '.join(scales)}.")
+    raise refused(what, text, f"The units are {', '.join(parts)}.")
 
 
 def duration(text: str) -> float:
     """Read seconds.
 
-    >>> duration("2ms"), duration("500 µs")
-    (0.002, 0.0005)
+    >>> duration("2ms"), duration("400 µs")
+    (0.002, 0.0004)
     """
-    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "a time with a unit, such as 2ms")
+    return _with_unit(text, {"ms": 1e3, "us": 1e6, "ns": 1e9, "s": 1.0}, "a time with a unit, such as 2ms")
 
 
 def joules(text: str) -> float:
@@ -68,7 +69,7 @@ def joules(text: str) -> float:
     >>> joules("5mJ")
     0.005
     """
-    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "an energy with a unit, such as 5mJ")
+    return _with_unit(text, {"mJ": 1e3, "uJ": 1e6, "J": 1.0}, "an energy with a unit, such as 5mJ")
 
 
 def period(text: str) -> float:

@@ -11,6 +11,7 @@ from polydom_runtime.boards.making import Making
 from polydom_runtime.boards.profile import profile_of, refusals
 from polydom_runtime.boards.report import BoardReport
 from polydom_runtime.boards.summary import tables
+from polydom_runtime.causes import printable
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.device_profile import dump
 from polydom_runtime.exceptions import ItemError, ProfileError
@@ -108,6 +109,10 @@ def _scene(arguments: Namespace) -> BundleScene | None:
 
 
 def _checked(arguments: Namespace) -> Outcome:
+    if arguments.profile_out and Path(arguments.profile_out).absolute() in [
+        Path(f).absolute() for f in arguments.check
+    ]:
+        raise ProfileError(f"--profile-out must name another file than the report. Got {arguments.profile_out}.")
     if arguments.profile_out and len(arguments.check) > 1:
         raise ProfileError(f"--profile-out must come with one report. Got {len(arguments.check)}. Give one of them.")
     reports = {file: BoardReport.read(file) for file in arguments.check}
@@ -124,7 +129,7 @@ def _judged(file: str | Path, report: BoardReport) -> dict[str, Any]:
     """Print whether a report is fit to be a profile, and return this with its figures."""
     facts, reasons = report.facts, refusals(report)
     verdict = "refused as a profile:" if reasons else "fit to be a profile"
-    show(f"{file}: {facts.device}, {facts.began[:10]}: {verdict}")
+    show(printable(f"{file}: {facts.device}, {facts.began[:10]}: {verdict}"))
     for reason in reasons:
         show(f"- {reason}")
     return {

@@ -113,4 +113,4 @@ def check_options(arguments: Namespace, options: Options) -> None:
         if isinstance(option, Group):
             check_options(arguments, option.options)
         elif (needs := option.needs) and option.is_given(arguments) and getattr(arguments, dest_of(needs.name)) is None:
-            raise needs.error(f"{option.name} must come with {needs.name}, {needs.what}. It is missing.")
+            raise needs.error(f"{option.name} must come with {needs.name}, {needs.what}. {needs.name} is missing.")

@@ -35,7 +35,7 @@ ABOVE = "verdict", "answers", "range", "scores"
 DIGESTS = "SHA-256", "fingerprint"
 """How the lines on a bundle begin that stand last."""
 
-LEAST_TEXT = 16
+LEAST_TEXT = 12
 """The narrowest that the last column of a table becomes."""
 
 LEAST_WIDTH = 20
@@ -73,6 +73,11 @@ def run_facts(summary: Mapping[str, Any], tally: "Tally") -> RunFacts:
         "items that could not be read": s["unreadable"],
         "lines of standard output that were lost": s["lost_lines"],
         "workers that were lost and replaced": s.get("restarts", 0),
+        "periods that were skipped": s.get("loop", {}).get("skipped", 0),
+        "items that took longer than a period": s.get("loop", {}).get("overruns", 0),
+        "items that newer ones replaced": s.get("loop", {}).get("dropped", 0),
+        "messages that were not published": s.get("mqtt", {}).get("dropped", 0),
+        "new bundles that were refused": s.get("reloads", {}).get("refused", 0),
     }
     wanted = {} if s["scoring"] in (None, "accuracy") else {str(s["scoring"]): s["score"]}
     return RunFacts(

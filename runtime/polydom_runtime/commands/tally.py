@@ -11,7 +11,7 @@ from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.policy.deadline import ANOTHER_CLOCK
 from polydom_runtime.prediction import OTHER_FORM, Prediction
-from polydom_runtime.records.answer_scores import score_counter
+from polydom_runtime.records.answer_scores import late_label, score_counter
 from polydom_runtime.records.metrics import (
     MAX_COUNTED_SETS,
     MAX_ERRORS,
@@ -61,6 +61,7 @@ class Tally:
         self.expected_priors = expected_priors(bundle, deadline)
         self.late_at_most, self.paused, self._paused = bundle.promise.late, 0, 0
         self.scoring, self.score = bundle.promise.scoring, score_counter(bundle)
+        self._late = late_label(bundle)
         self.seen: SeenItems | None = None
         self._digests, self._classes = bundle.references.seen, bundle.space.classes
         self.features = BoundedCounter[str](MAX_COUNTED_SETS)
@@ -93,7 +94,7 @@ class Tally:
             self.runs.add(not answer.deadline_met)
         self.abstained += answer.label is None
         if label is not UNLABELLED:
-            self.score.add(answer.label, label)
+            self.score.add(answer.label if answer.deadline_met else self._late, label)
 
     @property
     def is_sound(self) -> bool:
@@ -143,7 +144,8 @@ class Tally:
         from polydom_runtime.tables import percent  # only here: a node needs it at its end
 
         counts = f"{self.priors:,} of {self.items:,} answers were the prior, which knows nothing of the item"
-        return f"{counts}: {percent(self.priors / max(self.items, 1))}; expected are {percent(self.expected_priors)}."
+        share, expected = percent(self.priors / max(self.items, 1)), percent(self.expected_priors)
+        return f"{counts}: {share}; expected are at most {expected}."
 
     @property
     def kept(self) -> "KeptPromise":

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import APART, Outlook, Regime
+from polydom_runtime.bundles.bundle_times import APART, ONLY_PRIOR, Outlook, Regime
 from polydom_runtime.bundles.promise import Promise
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.tables import percent
@@ -23,6 +23,8 @@ class Knee(NamedTuple):
     knee: Outlook
     best: Outlook
     """The shortest deadline with the highest score."""
+    keeping: tuple[Outlook, ...]
+    """The deadlines at which answers are late no more often than promised."""
     half: tuple[Outlook, ...]
     """Half of the knee: that deadline, or those next to it; empty if it is below all of them."""
     useful: Outlook
@@ -42,7 +44,7 @@ class Knee(NamedTuple):
     @property
     def keeps_promise(self) -> bool:
         """Whether answers at the knee are late no more often than promised."""
-        return self.knee.late <= self.promised * APART
+        return self.knee in self.keeping
 
     def __str__(self) -> str:
         at, most = format_seconds(self.knee.deadline), self.best
@@ -54,21 +56,25 @@ class Knee(NamedTuple):
         return f"{text}; {percent(self.knee.late)} late ({kept})."
 
     def consequences(self) -> Iterator[str]:
-        """Yield sentences on half of the knee, and on the deadlines at which only the prior answers."""
+        """Yield sentences on the promise if the knee does not keep it, on half of the knee, and on only the prior."""
+        if not self.keeps_promise:
+            kept = ", ".join(f"{format_seconds(o.deadline)} (score {o.score:.3f})" for o in self.keeping)
+            yield f"The promise is kept at {kept}." if kept else "No deadline that was tried keeps the promise."
         half = format_seconds(self.knee.deadline / 2.0)
         if self.half:
-            scores, less = (
+            scores = [round(o.score, 3) for o in self.half]
+            told, less = (
                 " to ".join(dict.fromkeys(f"{number:.3f}" for number in numbers))
-                for numbers in ([o.score for o in self.half], [self.knee.score - o.score for o in self.half])
+                for numbers in (scores, [round(self.knee.score, 3) - score for score in scores])
             )
-            yield f"Half of it, {half}: score {scores}, {less} less."
+            yield f"Half of it, {half}: score {told}, {less} less."
         else:
             yield f"Half of it, {half}: not tried, too short."
         useful = format_seconds(self.useful.deadline)
         if self.is_useful_from:
-            yield f"Below {useful}: only the prior answers, score {self.prior:.3f}."
+            yield f"Below {useful}: {percent(ONLY_PRIOR)} or more of the answers are the prior, score {self.prior:.3f}."
         else:
-            yield f"At {useful}, the shortest that was tried, answers are more than the prior, score {self.prior:.3f}."
+            yield f"Already {useful}, the shortest tried, gives more than the prior, which scores {self.prior:.3f}."
 
 
 def knees(bundle: Bundle) -> dict[Regime, Knee]:
@@ -88,18 +94,15 @@ def verdict(bundle: Bundle) -> list[str]:
 
 
 def knee_of(regime: Regime, outlook: Sequence[Outlook], prior: float, promise: Promise) -> Knee | None:
-    """Return the knee within the range of a bundle; deadlines that keep its promise come first.
-
-    `prior`: the score of the prior.
-    """
+    """Return the knee within the range of a bundle. `prior`: the score of the prior."""
     useful = [o for o in in_range(outlook, promise) if not o.is_only_prior]
-    known = [o for o in useful if o.late <= promise.late * APART] or useful
-    best = max(known, key=lambda o: o.score, default=None)
+    best = max(useful, key=lambda o: o.score, default=None)
     if best is None:
         return None
-    knee = next(o for o in known if o.score >= min(prior + NEARLY_ALL * (best.score - prior), best.score))
+    knee = next(o for o in useful if o.score >= min(prior + NEARLY_ALL * (best.score - prior), best.score))
+    keeping = tuple(o for o in useful if o.late <= promise.late * APART)
     first, half = next(o for o in outlook if not o.is_only_prior), knee.deadline / 2.0
     after = bisect_left(outlook, half / APART, key=lambda o: o.deadline)
     is_there = outlook[after].deadline <= half * APART
     beside = tuple(outlook[after : after + 1] if is_there else outlook[after - 1 : after + 1] if after else ())
-    return Knee(regime, knee, best, beside, first, first is not outlook[0], prior, promise.late)
+    return Knee(regime, knee, best, keeping, beside, first, first is not outlook[0], prior, promise.late)

@@ -79,6 +79,16 @@ def most_likely(share: float, answers: int) -> float:
     return (share + z2 / (2.0 * answers) + spread) / (1.0 + z2 / answers)
 
 
+def few_answers(regime: Regime, answers: int, promised: float) -> str:
+    """Return what some recorded answers cannot tell of a promised share of late ones; empty if they can."""
+    if not answers or (most := most_likely(0.0, answers)) <= promised:
+        return ""
+    return (
+        f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where "
+        f"none was, up to {percent(most)} may be"
+    )
+
+
 def shortest_useful(outlook: Sequence[Outlook]) -> Outlook | None:
     """Return the outlook at the shortest deadline that gives more than the prior; None if none does."""
     return next((o for o in outlook if not o.is_only_prior), None)
@@ -95,7 +105,9 @@ def shortcomings(regime: Regime, outlook: Sequence[Outlook], promise: Promise) -
     if priors := [*takewhile(lambda o: o.is_only_prior, asked)]:
         only = f"{percent(ONLY_PRIOR)} or more of the answers are only the prior"
         yield f"{regime}: at deadlines up to {format_seconds(priors[-1].deadline)}, {only}"
-    if late := [f"{percent(o.late)} at {format_seconds(o.deadline)}" for o in asked if o.late > promise.late * APART]:
+    if late := [
+        f"{percent(o.late, 3)} at {format_seconds(o.deadline)}" for o in asked if o.late > promise.late * APART
+    ]:
         yield f"{regime}: more answers are late than the promised {percent(promise.late)}: {', '.join(late)}"
 
 
@@ -131,10 +143,6 @@ def _lines(outlook: Sequence[Outlook], deadline: float | None) -> list[tuple[str
 
 def _notes(bundle: Bundle, regime: Regime, outlook: Sequence[Outlook]) -> Iterator[str]:
     yield f"{regime}: the shortest deadline for more than the prior: {useful_text(outlook)}"
-    answers, promised = min((o.answers for o in outlook), default=0), bundle.promise.late
-    if answers and (most := most_likely(0.0, answers)) > promised:
-        yield (
-            f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where "
-            f"none was, up to {percent(most)} may be"
-        )
+    if doubt := few_answers(regime, min((o.answers for o in outlook), default=0), bundle.promise.late):
+        yield doubt
     yield from (f"warning: {text}" for text in shortcomings(regime, outlook, bundle.promise))

@@ -183,7 +183,7 @@ def _answers(bundle: Bundle, model: ModelEntry, found: Explanation) -> bool:
 def _lines(found: Explanation) -> Iterator[str]:
     answer = found.answer
     margin = f", of which margin {found.margin:.2f}" if found.margin > 1.0 else ""
-    waited = f", of which {_ns(answer.waited_ns)} were over at the call" if answer.waited_ns else ""
+    waited = f", the item had waited {_ns(answer.waited_ns)} at the call" if answer.waited_ns else ""
     yield f"size {found.size:g}, deadline {_ns(found.deadline_ns)}{waited}, slow-down {answer.slowdown:.2f}{margin}"
     if found.learned is not None:
         yield f"planned with times that were learned here from {found.learned:,} answers"
@@ -216,7 +216,7 @@ def _pause(found: Explanation) -> str:
         return f"late by any plan: the item had waited for {_ns(found.answer.waited_ns)} when it came to the node"
     longest = max(found.work, key=lambda one: one.took_ns, default=None)
     if longest is None or longest.took_ns <= found.deadline_ns:
-        return "late by any plan: the machine paused"
+        return "late by any plan: hardly any time was left at the call, or the machine paused"
     part = f"{printable(longest.name)} was computed" if longest.name else "the model ran"
     return f"late by any plan: the machine paused while {part}, which took {_ns(longest.took_ns)}"
 

@@ -1,5 +1,6 @@
 """Packed items: many arrays of one type in an .npz file, with their labels, groups and weights."""
 
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -78,8 +79,9 @@ def _beside(file: str | Path) -> str:
     """Return the question whether another file of the same folder was meant; an empty text if there is none like it."""
     from polydom_runtime.codec.near_names import did_you_mean  # only here: it is about an error
 
-    folder = Path(file).parent
-    return did_you_mean(Path(file).name, (one.name for one in folder.iterdir()) if folder.is_dir() else ())
+    with suppress(OSError):  # of a folder that may not be listed
+        return did_you_mean(Path(file).name, [one.name for one in Path(file).parent.iterdir()])
+    return ""
 
 
 def _meant(name: str) -> str | None:

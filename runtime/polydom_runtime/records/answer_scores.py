@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import SCORING, ErrorCosts
+from polydom_runtime.prediction import labels_of
 
 
 class Confusion:
@@ -161,6 +162,20 @@ class ErrorSums:
             case "neg_root_mean_squared_error":
                 return -math.sqrt(self._squared / self.n)
         return None
+
+
+LATE = object()
+"""A label that is wrong."""
+
+
+def late_label(bundle: Bundle) -> Any:
+    """Return what a late answer counts as in a score, as in tables of deadlines.
+
+    That is a wrong label, or the prior's where the score is no share of right answers.
+    """
+    if bundle.space.classes and bundle.error_costs is None:
+        return LATE
+    return labels_of(bundle)[bundle.prior.number]
 
 
 def score_counter(bundle: Bundle) -> Confusion | ErrorSums:

@@ -18,7 +18,7 @@ TIME_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MAX_REASONS, MAX_COUNTED_SETS, MAX_ERRORS = 200, 100, 50
 """Different reasons, feature sets and errors that are counted; all others are counted together."""
 
-OTHER, NO_FEATURES = "(other)", "(class prior)"
+OTHER, NO_FEATURES = "(other)", "(prior)"
 
 K = TypeVar("K", bound=Hashable)
 

@@ -23,7 +23,7 @@ from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline, longest_wait_ns
 from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import Kept, KeptItems
-from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, answer_within, policy_for
+from polydom_runtime.prediction import WAITED, AnyPredictor, Policy, Prediction, answer_within, policy_for
 from polydom_runtime.stages import Trace
 from polydom_runtime.turn import Turn, refuse, refuse_copy
 
@@ -460,7 +460,7 @@ class SupervisedPredictor:
         deadline = due.arrived + self._budget_ns
         last = deadline - self._reserve_ns
         if start >= last:
-            return self._own(due, self._fallback.prior, "waited", "supervised: the item had waited for too long")
+            return self._own(due, self._fallback.prior, "waited", WAITED)
         link = self._free_link(last)
         if link is None:
             return self._own(due, self._fallback.prior, "no worker", "supervised: no worker is ready")
@@ -507,14 +507,16 @@ class SupervisedPredictor:
         from polydom_runtime.explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
         with self._turn:
-            margin, now = self.margin.value, hardware_clock()
+            margin, paused, now = self.margin.value, self.margin.paused, hardware_clock()
             answer = self._answer(item, Due(now, now))
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._reserve_ns)
         times, learned = self.bundle.at(self.deadline), None
         known = self._experience.known
         if known is not None and self._plan and (changes := known.planned.get("hot")):
             times, learned = known.times.bundle("hot", changes), known.times.answers
-        return with_alternatives(replace(found, margin=margin, learned=learned), times, self.policy)
+        return with_alternatives(
+            replace(found, margin=margin, learned=learned, paused=self.margin.paused > paused), times, self.policy
+        )
 
     def close(self) -> None:
         """End all processes, and wait for their end."""

@@ -118,7 +118,7 @@ def test_a_run_without_items_says_so(folder: Path) -> None:
 
 
 def test_frequent_sets_and_errors_are_told_by_themselves() -> None:
-    sets, errors = {"a+b": 50, "a": 30, "c": 10, "(class prior)": 6, "b": 4}, {"a: no sound": 3, "b: late": 2, "c": 1}
+    sets, errors = {"a+b": 50, "a": 30, "c": 10, "(prior)": 6, "b": 4}, {"a: no sound": 3, "b: late": 2, "c": 1}
     bundle = {"name": "tones", "version": "2", "sha256": "5" * 64}
     facts = RunFacts(bundle, 0.005, 100, 2, [1e-3, 2e-3, 6e-3], sets, errors, withheld=7, verdict="Kept.")
 

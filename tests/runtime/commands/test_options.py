@@ -49,7 +49,9 @@ def test_option_that_needs_another_one_is_refused_without_it(option: Option) -> 
     arguments = parsed(*command, *value, table=OPTIONS)
     assert option.needs
 
-    with pytest.raises(PolyDomError, match=f"^{option.name} must come with {option.needs.name}, .* It is missing.$"):
+    with pytest.raises(
+        PolyDomError, match=f"^{option.name} must come with {option.needs.name}, .* {option.needs.name} is missing.$"
+    ):
         check_options(arguments, OPTIONS)
     setattr(arguments, option.needs.name.lstrip("-"), 1.0)
     check_options(arguments, OPTIONS)

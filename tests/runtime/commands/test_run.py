@@ -319,7 +319,7 @@ def test_share_of_priors_is_said_in_words(command: list[str], capsys: pytest.Cap
     assert main(command) == 0
     said = capsys.readouterr()
 
-    text = "12 of 12 answers were the prior, which knows nothing of the item: 100 %; expected are 0 %."
+    text = "12 of 12 answers were the prior, which knows nothing of the item: 100 %; expected are at most 0 %."
     assert summary_of(said.out)["priors"] == {"answers": 12, "expected": 0.0, "text": text}
     assert f"{text}\n" in said.err
 

@@ -3,7 +3,7 @@
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.describing.knee import knees, verdict
+from polydom_runtime.describing.knee import verdict
 from tests.bundle_parts import changed, outlook
 from tests.runtime.conftest import US, make_bundle
 
@@ -27,20 +27,23 @@ def test_knee_is_the_shortest_deadline_with_nearly_all_of_the_gain(bundle: Bundl
         "hot: 100 µs is the knee: score 0.890, where 0.900 is the most, at 200 µs; 0.1 % late (at most 1 % is "
         "promised).",
         "  Half of it, 50 µs: score 0.700, 0.190 less.",
-        "  Below 26 µs: only the prior answers, score 0.500.",
+        "  Below 26 µs: 99 % or more of the answers are the prior, score 0.500.",
     ]
 
 
-def test_deadlines_that_keep_the_promise_come_first(bundle: Bundle) -> None:
+def test_knee_that_does_not_keep_the_promise_says_where_it_is_kept(bundle: Bundle) -> None:
     late = tuple(o._replace(late=0.02) if o.deadline <= 100 * US else o for o in ROWS)
 
-    assert knees(changed(bundle, outlook=late))["hot"].knee.deadline == 200 * US
+    knee, kept, *_ = verdict(changed(bundle, outlook=late))
+
+    assert knee.endswith("2 % late (more than promised: at most 1 % is promised).")
+    assert kept == "  The promise is kept at 200 µs (score 0.900)."
 
 
 def test_promise_that_no_deadline_keeps_is_said(bundle: Bundle) -> None:
     late = changed(bundle, outlook=tuple(o._replace(late=0.02) for o in ROWS))
 
-    assert verdict(late)[0].endswith("2 % late (more than promised: at most 1 % is promised).")
+    assert verdict(late)[1] == "  No deadline that was tried keeps the promise."
 
 
 def test_half_that_was_not_tried_is_told_by_its_neighbours(bundle: Bundle) -> None:
@@ -52,7 +55,7 @@ def test_half_that_was_not_tried_is_told_by_its_neighbours(bundle: Bundle) -> No
 def test_half_below_all_that_was_tried_and_a_useful_shortest_are_said(bundle: Bundle) -> None:
     assert verdict(changed(bundle, outlook=ROWS[3:]))[1:] == [
         "  Half of it, 50 µs: not tried, too short.",
-        "  At 100 µs, the shortest that was tried, answers are more than the prior, score 0.500.",
+        "  Already 100 µs, the shortest tried, gives more than the prior, which scores 0.500.",
     ]
 
 

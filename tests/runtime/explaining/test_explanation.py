@@ -85,7 +85,7 @@ def test_time_before_the_call_is_lost(bundle_folder: Path, world: World) -> None
     found = Explanation.of(answer, predictor.trace, predictor.bundle.names, 100_000)
     assert found.work[0].left_ns == 60_000
     assert found.planned is None
-    assert "40 µs were over at the call" in str(found)
+    assert "the item had waited 40 µs at the call" in str(found)
 
 
 def test_sets_lack_the_time_in_which_the_item_waited_too(bundle_folder: Path, world: World) -> None:

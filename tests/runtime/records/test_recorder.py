@@ -593,7 +593,7 @@ def test_flight_prints_a_summary(file: Path, capsys: pytest.CaptureFixture[str])
     said = line["summary"]
     assert isinstance(said, dict)
     assert (said["items"], said["misses"], said["largest_slowdown"], said["torn"]) == (2, 1, 2.5, 0)
-    assert said["features"] == {"mean+spread": 1, "(class prior)": 1}
+    assert said["features"] == {"mean+spread": 1, "(prior)": 1}
     assert said["stages"]["mean"]["total"] == 2e-5
 
 

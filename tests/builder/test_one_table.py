@@ -12,13 +12,13 @@ import pytest
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import main
-from polydom_builder.simulation.expected import with_outlook_of
+from polydom_builder.simulation.expected import table_of_build, with_outlook_of
 from polydom_builder.simulation.recorded import Recorded
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.describing.knee import knees
+from polydom_runtime.describing.knee import knee_of, knees
 from polydom_runtime.describing.outlook_table import in_range, outlook_cells, times_of_regimes
 from polydom_runtime.items.packing import write_packed
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
@@ -209,3 +209,18 @@ def test_recorded_answers_to_replay_are_the_same_ones_each_time(built: tuple[Pat
 
     assert np.array_equal(one.trials.seconds, other.trials.seconds)
     assert one.n_answers == other.n_answers == len(SIZES) * 4
+
+
+@pytest.mark.parametrize("deadlines", [(60 * US, 500 * US), (60 * US, 61 * US, 500 * US), (499 * US, 500 * US)])
+def test_half_of_the_knee_is_a_row_whatever_deadlines_are_asked_for(
+    built: tuple[Path, Path], deadlines: tuple[float, ...]
+) -> None:
+    """The half may become the knee, and then the half of that is looked for."""
+    bundle = load_bundle(built[0])
+    bundle = replace(bundle, promise=bundle.promise._replace(budgets=(deadlines[0], deadlines[-1])))
+
+    rows = table_of_build(bundle, Recorded.of(bundle, measured(busy=False)), deadlines, "hot")
+
+    knee = knee_of("hot", rows, bundle.prior.accuracy, bundle.promise)
+    assert knee is not None
+    assert knee.half_is_known or knee.knee.deadline / 2.0 < bundle.times.typical.dispatch(bundle.promise.sizes[0])

@@ -160,7 +160,7 @@ def pause_note(outlook: Sequence[Outlook], promised: float) -> str:
     return (
         f"pauses of the machine make {percent(paused)} of the answers late at {format_seconds(row.deadline)}: work is "
         f"planned for {percent(allowed_for_work(paused, promised))} late ones of {percent(promised)} promised"
-    ) + (f", and {1.0 - paused:.4g} in time is what can be promised there" if paused > promised else "")
+    ) + (f"; at most {percent(1.0 - paused, 4)} in time can be promised there" if paused > promised else "")
 
 
 def allowed_for_work(paused: float, allowed: float) -> float:

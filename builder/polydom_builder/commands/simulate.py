@@ -44,13 +44,13 @@ def run(arguments: Namespace) -> Outcome:
     bundle, samples = load_bundle(arguments.bundle), load_costs(arguments.costs)
     regime: Regime = "hot" if arguments.period is None else "rehearsed" if arguments.rehearse else "cold"
     answers = Recorded.of(bundle, samples, regime)
-    say_whose(arguments.costs, samples)
     if regime != "hot":
         asleep, period = format_seconds(samples.items[regime].asleep), format_seconds(arguments.period)
         say(f"simulated with {regime} times after {asleep} asleep, for a period of {period}", "polydom")
         if regime not in bundle.regimes:
             say(f"the bundle has no {regime} times and plans with hot ones; build it again", "polydom")
     asked = long_enough(bundle, arguments.deadline or own_deadlines(bundle, regime), regime)
+    say_whose(arguments.costs, samples)
     options = {"slowdown": arguments.slowdown, "learns": arguments.learn, "regime": regime}
     rows = compare_policies(bundle, answers, asked, policies_of(arguments), **options)
     print_replayed(rows)

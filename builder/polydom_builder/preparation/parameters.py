@@ -83,6 +83,10 @@ def checked_memory(memory: str | Memory | None) -> Memory:
     return Cache(folder)
 
 
+MOST_DEADLINES = 50
+"""A bundle states what it gives at each of them."""
+
+
 def checked_budgets(deadline: Any) -> tuple[float, float]:
     """Return the smallest and the largest budget in seconds; (0, inf) without a deadline."""
     if deadline is None:
@@ -95,6 +99,11 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
         raise DeadlineError(
             f"The deadline must be positive seconds, such as 0.002, less than {MAX_SECONDS:g}, or a range (low, high), "
             f"or several rising ones. Got {shown(deadline)}."
+        )
+    if len(given) > MOST_DEADLINES:
+        raise DeadlineError(
+            f"There must be at most {MOST_DEADLINES} deadlines. Got {len(given)}. Give those that you ask about: a "
+            "range needs only its ends."
         )
     return float(given[0]), float(given[-1])
 

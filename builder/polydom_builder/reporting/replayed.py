@@ -11,10 +11,11 @@ from polydom_builder.drawing.score_names import ANY_TIME, ORACLE, SINGLE, STRICT
 from polydom_builder.simulation.expected import expected, outlook_of
 from polydom_builder.simulation.policies import oracle_score, real_seconds
 from polydom_builder.simulation.recorded import Recorded
+from polydom_builder.simulation.simulate import Simulated
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.policy.deadline import too_short
-from polydom_runtime.prediction import Policy, Prediction, policy_for
+from polydom_runtime.prediction import Policy, policy_for
 
 NAMES: dict[Policy, str] = {"anytime": ANY_TIME, "strict": STRICT}
 
@@ -67,7 +68,7 @@ def replayed(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float]) -> 
         scores[SINGLE] = _single_in(recorded, there, deadline)
         scores[ORACLE] = oracle_score(there, recorded.trials, deadline)
         first = next(iter(outcomes.values()))
-        found.append(Replayed(deadline, scores, outlooks, _interval(first.answers, intervals)))
+        found.append(Replayed(deadline, scores, outlooks, _interval(first, recorded, deadline, intervals)))
     return found
 
 
@@ -101,11 +102,15 @@ def _intervals(bundle: Bundle) -> dict[Any, tuple[float, float]]:
     return own | {(frozenset(), prior): (prior, prior)}
 
 
-def _interval(answers: Sequence[Prediction], known: dict[Any, tuple[float, float]]) -> tuple[float, float] | None:
+def _interval(
+    outcome: Simulated, recorded: Recorded, deadline: float, known: dict[Any, tuple[float, float]]
+) -> tuple[float, float] | None:
     """Return the mean ends of the intervals of the models that answered: they were tested on the same items."""
-    keys = [(frozenset(answer.features), answer.accuracy) for answer in answers]
+    keys = [(frozenset(answer.features), answer.accuracy) for answer in outcome.answers]
     if not all(key in known for key in keys):
         return None
-    in_time = np.array([[answer.deadline_met] for answer in answers])
-    low, high = (np.array([known[key] for key in keys]) * in_time).mean(axis=0).tolist()
+    met = np.array([answer.deadline_met for answer in outcome.answers])
+    spared = met * (1.0 - recorded.pauses.late_shares(outcome.seconds, deadline))
+    beyond = np.array([known[key] for key in keys]) - outcome.late_score
+    low, high = (outcome.late_score + (beyond * spared[:, None]).mean(axis=0)).tolist()
     return low, high

@@ -17,7 +17,8 @@ from .page import SURE, Picture, Section, percent
 from .replayed import Replayed
 
 EXPECTED = (
-    "Expected scores: what the models that answer scored on held-out items of the build; a late answer counts as 0."
+    "Expected scores: what the models that answer scored on held-out items of the build; a late answer counts as 0, or "
+    "as the prior if that is less."
 )
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import APART, BundleTimes, Outlook, Regime
+from polydom_runtime.bundles.bundle_times import APART, MIN_SECONDS, BundleTimes, Outlook, Regime
 from polydom_runtime.describing.knee import knee_of
 from polydom_runtime.describing.outlook_table import in_range, times_of_regimes
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -108,7 +108,7 @@ def table_of_build(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float
     bundle.
     """
     there = bundle.at(1.0, regime)
-    least = there.times.typical.dispatch(bundle.promise.sizes[0])
+    least = max(there.times.typical.dispatch(bundle.promise.sizes[0]), MIN_SECONDS)
 
     def at(deadline: float) -> Outlook:
         return table(bundle, recorded, [deadline], regime)[0]
@@ -119,9 +119,10 @@ def table_of_build(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float
         low = max((row for row in rows.values() if row.deadline < high.deadline), default=None) or at(least)
         if low.is_only_prior:
             rows |= {row.deadline: row for row in _shortest_useful(low, high, at)}
-    knee = knee_of(regime, sorted(rows.values()), bundle.prior.accuracy, bundle.promise)
-    if knee is not None and (half := knee.knee.deadline / 2.0) >= least and not knee.half_is_known:
-        rows[half] = at(half)
+    while (knee := knee_of(regime, sorted(rows.values()), bundle.prior.accuracy, bundle.promise)) is not None:
+        if (half := knee.knee.deadline / 2.0) < least or knee.half_is_known:
+            break
+        rows[half] = at(half)  # which may be the knee then
     return sorted(rows.values())
 
 

@@ -69,7 +69,7 @@ class Knee(NamedTuple):
             )
             yield f"Half of it, {half}: score {told}, {less} less."
         else:
-            yield f"Half of it, {half}: not tried, too short."
+            yield f"Half of it, {half}: not tried."
         useful = format_seconds(self.useful.deadline)
         if self.is_useful_from:
             yield f"Below {useful}: {percent(ONLY_PRIOR)} or more of the answers are the prior, score {self.prior:.3f}."
@@ -86,23 +86,27 @@ def knees(bundle: Bundle) -> dict[Regime, Knee]:
 
 def verdict(bundle: Bundle) -> list[str]:
     """Return the knee of each regime in words, as lines."""
-    lines = [line for knee in knees(bundle).values() for line in (str(knee), *(f"  {c}" for c in knee.consequences()))]
-    if lines:
-        return lines
-    known = any(times.outlook for times in times_of_regimes(bundle).values())
-    return ["No deadline that was tried gives more than the prior." if known else "No deadline was tried."]
+    found, lines = knees(bundle), []
+    for regime, times in times_of_regimes(bundle).items():
+        if knee := found.get(regime):
+            lines += [str(knee), *(f"  {text}" for text in knee.consequences())]
+        elif times.outlook:
+            lines.append(f"{regime}: no deadline that was tried gives more than the prior.")
+    return lines or ["No deadline was tried."]
 
 
 def knee_of(regime: Regime, outlook: Sequence[Outlook], prior: float, promise: Promise) -> Knee | None:
     """Return the knee within the range of a bundle. `prior`: the score of the prior."""
     useful = [o for o in in_range(outlook, promise) if not o.is_only_prior]
     best = max(useful, key=lambda o: o.score, default=None)
-    if best is None:
+    if best is None or best.score <= prior:
         return None
     knee = next(o for o in useful if o.score >= min(prior + NEARLY_ALL * (best.score - prior), best.score))
     keeping = tuple(o for o in useful if o.late <= promise.late * APART)
-    first, half = next(o for o in outlook if not o.is_only_prior), knee.deadline / 2.0
+    (number, first), half = next((k, o) for k, o in enumerate(outlook) if not o.is_only_prior), knee.deadline / 2.0
+    if number:
+        prior = outlook[number - 1].score  # with the pauses
     after = bisect_left(outlook, half / APART, key=lambda o: o.deadline)
     is_there = outlook[after].deadline <= half * APART
     beside = tuple(outlook[after : after + 1] if is_there else outlook[after - 1 : after + 1] if after else ())
-    return Knee(regime, knee, best, keeping, beside, first, first is not outlook[0], prior, promise.late)
+    return Knee(regime, knee, best, keeping, beside, first, number > 0, prior, promise.late)

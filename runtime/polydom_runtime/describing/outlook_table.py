@@ -15,7 +15,7 @@ COLUMNS = ("#deadline", "#score", "#late", "#score alone", "#late alone", "#prio
 
 MEANING = (
     "score, late: on the machine as it was measured, with its pauses; alone: without them, as if it did nothing else; "
-    "a late answer counts as 0 in scores"
+    "a late answer counts as 0 in scores, or as the prior if that is less"
 )
 TYPICAL = "score, late: if each unit takes its typical time, without pauses; nothing was replayed"
 

@@ -216,7 +216,7 @@ def test_promise_of_a_device_with_pauses_is_planned_for_what_they_leave(monkeypa
     assert warm == "warm"
     assert re.fullmatch(
         r"pauses of the machine make 4\.\d % of the answers late at 200 µs: work is planned for 2 % late ones of 4 % "
-        r"promised, and 0\.95\d+ in time is what can be promised there",
+        r"promised; at most 95\.\d+ % in time can be promised there",
         note,
     )
     assert quiet.times.origin.notes == ("warm",)
@@ -236,7 +236,7 @@ def test_note_tells_what_pauses_take_of_the_promise() -> None:
     work = "pauses of the machine make 0.03 % of the answers late at 3 ms: work is planned for"
     assert pause_note([quiet, paused], 0.001) == f"{work} 0.07 % late ones of 0.1 % promised"
     assert pause_note([quiet, paused], 0.0001) == (
-        f"{work} 0.005 % late ones of 0.01 % promised, and 0.9997 in time is what can be promised there"
+        f"{work} 0.005 % late ones of 0.01 % promised; at most 99.97 % in time can be promised there"
     )
 
 

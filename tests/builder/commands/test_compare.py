@@ -41,7 +41,7 @@ def written(tmp_path: Path, bundle: Bundle) -> str:
         (
             "worse",
             ("--max-score-loss", "0.01"),
-            "exceeded: the score at 0.0001 s and size 1 falls by 0.05, more than 0.01",
+            "exceeded: the score at 100 µs and size 1 falls by 0.05, more than 0.01",
         ),
         ("slower", ("--max-time-growth", "1.2"), None),
         (

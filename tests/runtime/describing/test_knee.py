@@ -54,7 +54,7 @@ def test_half_that_was_not_tried_is_told_by_its_neighbours(bundle: Bundle) -> No
 
 def test_half_below_all_that_was_tried_and_a_useful_shortest_are_said(bundle: Bundle) -> None:
     assert verdict(changed(bundle, outlook=ROWS[3:]))[1:] == [
-        "  Half of it, 50 µs: not tried, too short.",
+        "  Half of it, 50 µs: not tried.",
         "  Already 100 µs, the shortest tried, gives more than the prior, which scores 0.500.",
     ]
 
@@ -62,5 +62,5 @@ def test_half_below_all_that_was_tried_and_a_useful_shortest_are_said(bundle: Bu
 def test_bundle_that_gives_only_the_prior_has_no_knee(bundle: Bundle) -> None:
     nothing = changed(bundle, outlook=ROWS[:1])
 
-    assert verdict(nothing) == ["No deadline that was tried gives more than the prior."]
+    assert verdict(nothing) == ["hot: no deadline that was tried gives more than the prior."]
     assert verdict(changed(bundle, outlook=())) == ["No deadline was tried."]

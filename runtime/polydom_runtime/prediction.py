@@ -150,9 +150,8 @@ def answer_within(deadline: float, predictor: AnyPredictor, item: Any, waited: i
             f"The deadline of an answer must be at most that of the predictor, {format_seconds(predictor.deadline)}. "
             f"Got {format_seconds(deadline)}. Make the predictor for the longest one."
         )
-    from .policy.deadline import too_short  # only here: few calls have a deadline of their own
-
-    if too_short(predictor.bundle, deadline):
+    bundle = predictor.bundle
+    if deadline < bundle.times.typical.dispatch(bundle.promise.sizes[0]):
         deadline = -1e-9  # late by any plan, as the margin should know
     more_ns = round((predictor.deadline - deadline) * 1e9)
     answer = predictor.predict_one(item, arrived_ns=now - waited - more_ns)

@@ -267,8 +267,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "Got 200 µs",
         "Give a shorter deadline or a longer period",
     ),
-    "run node.bundle SPACE --items items.npz --cpu 0": ("--cpu must come with --period", "It is missing"),
-    "run node.bundle SPACE --items items.npz --lock-memory": ("--lock-memory must come with --period", "It is missing"),
+    "run node.bundle SPACE --items items.npz --cpu 0": ("--cpu must come with --period", "--period is missing"),
+    "run node.bundle SPACE --items items.npz --lock-memory": (
+        "--lock-memory must come with --period",
+        "--period is missing",
+    ),
     "certify node.bundle SPACE --items items.npz --guard 200us": ("must be shorter than the deadline", "Got 200 µs"),
     "certify node.bundle SPACE --items items.npz --period 100us": (
         "must not be longer than the period of 100 µs",

@@ -64,6 +64,7 @@ def test_a_report_that_is_fit_becomes_a_profile(tmp_path: Path, capsys: Printed)
         (["--check", "a.json", "b.json", "--profile-out", "pi.toml"], "must come with one report"),
         (["--check", "a.json"], "must be a board report that can be read"),
         (["--profile-out", "pi.toml"], "--profile-out must come with --check"),
+        (["--check", "a.json", "--profile-out", "a.json"], "must name another file than the report"),
         (["--bundle", "a.bundle"], "--bundle must come with --space and --items"),
         (["--items", "items.npz"], "--items must come with --space"),
         (["--out", "nowhere/pi.board.json"], "The folder of"),

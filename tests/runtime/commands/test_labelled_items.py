@@ -89,3 +89,15 @@ def test_labels_of_a_regression_that_are_no_numbers_are_said() -> None:
 
     assert tally.summary()["strange_labels"] == 2
     assert "2 labels, such as nan (float), are no finite numbers: they count in no score." in tally.said
+
+
+def test_late_answers_count_as_wrong_and_as_the_prior_of_a_regression() -> None:
+    late = Prediction("yes", ("mean",), 0.9, 2_000_000, False, "planned")
+    tally = Tally(1e-3, BUNDLE)
+    for answer in (late, late._replace(elapsed_ns=1000, deadline_met=True)):
+        tally.add(answer, "yes", 0)
+    assert tally.summary()["accuracy"] == 0.5
+
+    numbers = Tally(1e-3, changed(BUNDLE, classes=(), prior=(1.5, 0.0)))
+    numbers.add(late._replace(label=7.0), 2.0, 0)
+    assert numbers.summary()["mean_absolute_error"] == 0.5

@@ -50,6 +50,16 @@ def test_an_answer_is_late_if_its_call_leaves_no_time(world: LatticeWorld) -> No
     assert world.calls == []
 
 
+def test_an_answer_that_no_plan_can_give_in_time_does_not_move_the_margin(world: LatticeWorld) -> None:
+    """Dispatch alone takes 2 µs."""
+    predictor = world.predictor(DEADLINE)
+    for _ in range(20):
+        predictor.predict_one(1.0, deadline=1 * US)
+
+    margin = predictor.margin
+    assert (margin.value, margin.late, margin.beyond, margin.paused) == (1.0, 0, 0, 20)
+
+
 @pytest.mark.parametrize("deadline", [101 * US, math.inf, math.nan])
 def test_a_deadline_beyond_that_of_the_predictor_is_refused(world: LatticeWorld, deadline: float) -> None:
     predictor = world.predictor(DEADLINE)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import floor, log10
+from math import floor, isfinite, log10
 from typing import NamedTuple
 
 from polydom_runtime.causes import uncontrolled
@@ -73,9 +73,11 @@ def percent(share: float, digits: int = 2) -> str:
 
     >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765), percent(1.234), percent(0.12345, 3)
     ('50 %', '0.12 %', '0 %', '99 %', '123 %', '12.3 %')
-    >>> percent(0.9987), percent(0.9999999), percent(1.0), percent(1e-12)
-    ('99.87 %', '> 99.9999 %', '100 %', '< 0.0001 %')
+    >>> percent(0.9987), percent(0.9999999), percent(1.0), percent(1e-12), percent(float("nan"))
+    ('99.87 %', '> 99.9999 %', '100 %', '< 0.0001 %', 'nan %')
     """
+    if not isfinite(100.0 * share):
+        return f"{share} %"
     rest = abs(1.0 - share) if 0.995 <= share < 1.0 else abs(share)
     if 0.0 < rest < LEAST_SHARE:
         return f"> {100.0 * (1.0 - LEAST_SHARE):.4f} %" if share > 0.5 else f"< {100.0 * LEAST_SHARE:.4f} %"

@@ -53,7 +53,7 @@ class Knee(NamedTuple):
             text += f", where {most.score:.3f} is the most, at {format_seconds(most.deadline)}"
         promised = f"at most {percent(self.promised)} is promised"
         kept = promised if self.keeps_promise else f"more than promised: {promised}"
-        return f"{text}; {percent(self.knee.late)} late ({kept})."
+        return f"{text}; {percent(self.knee.late, 3)} late ({kept})."
 
     def consequences(self) -> Iterator[str]:
         """Yield sentences on the promise if the knee does not keep it, on half of the knee, and on only the prior."""

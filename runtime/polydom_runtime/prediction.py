@@ -135,10 +135,6 @@ class AnyPredictor(Rehearsing, Protocol):
     def out(self) -> frozenset[str]: ...  # noqa: D102
 
 
-WAITED = "supervised: the item had waited for too long"
-"""The reason of an answer to an item that could not be handed to a worker in time."""
-
-
 def answer_within(deadline: float, predictor: AnyPredictor, item: Any, waited: int, now: int) -> Prediction:
     """Return the answer to an item that waited before the call `now`, within a deadline of its own, in seconds.
 
@@ -155,10 +151,7 @@ def answer_within(deadline: float, predictor: AnyPredictor, item: Any, waited: i
         deadline = -1e-9  # late by any plan, as the margin should know
     more_ns = round((predictor.deadline - deadline) * 1e9)
     answer = predictor.predict_one(item, arrived_ns=now - waited - more_ns)
-    reason = answer.reason
-    if reason == WAITED and waited <= 1e9 * deadline:
-        reason = "the deadline of the call leaves no time for a worker"
-    return answer._replace(elapsed_ns=answer.elapsed_ns - more_ns, waited_ns=waited, reason=reason)
+    return answer._replace(elapsed_ns=answer.elapsed_ns - more_ns, waited_ns=waited)
 
 
 def policy_for(bundle: Bundle, asked: Policy) -> Policy:

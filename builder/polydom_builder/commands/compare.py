@@ -82,9 +82,7 @@ def _text(value: Any) -> str:
     if isinstance(value, dict):
         value = [f"{name} {held}" for name, held in value.items()]
     if isinstance(value, list):
-        value = ", ".join(
-            "any" if part is None else f"{part:g}" if isinstance(part, float) else str(part) for part in value
-        )
+        value = ", ".join("any" if part is None else _text(part) for part in value)
     return printable(f"{value:g}" if isinstance(value, float) else str(value)) or "not stated"
 
 

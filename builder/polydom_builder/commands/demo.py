@@ -28,7 +28,6 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.options import Option, values_of
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.outlook_table import times_of_regimes
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
 from polydom_runtime.items.packing import write_packed
@@ -175,8 +174,9 @@ def run_demo(
 
 def stated_in_loop(bundle: Bundle, deadline: float) -> float | None:
     """Return the score that the bundle states for a deadline, after a sleep and a rehearsal; None if it states none."""
-    there = times_of_regimes(bundle).get("rehearsed")
-    return next((o.score for o in there.outlook if o.deadline == deadline), None) if there else None
+    there = bundle.regimes.get("rehearsed")
+    row = there and there.times.outlook_at(deadline)
+    return row and row.score
 
 
 def _import_surface(example: Path) -> Any:

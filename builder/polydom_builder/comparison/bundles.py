@@ -126,6 +126,5 @@ def _worst(before: Bundle, after: Bundle, sizes: tuple[float, float]) -> tuple[f
 def _replays(before: Bundle, after: Bundle) -> Iterator[ReplayChange]:
     """Yield the expected scores of both, hot, at each deadline that the tables of both have."""
     for o in before.times.outlook:
-        same = after.times.outlook_near(o.deadline)
-        if same is not None and math.isclose(o.deadline, same.deadline):
+        if same := after.times.outlook_at(o.deadline):
             yield ReplayChange(o.deadline, Fact(o.score, same.score))

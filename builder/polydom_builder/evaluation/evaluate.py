@@ -50,7 +50,6 @@ def evaluate(
         seen.add(item)
     policy, baselines = policy_for(bundle, policy), baselines or shipped(bundle, test)
     everything, bands = np.arange(len(test.items)), size_bands(test.sizes, n_bands)
-    stated = {outlook.deadline: outlook.score for outlook in bundle.times.outlook}
 
     def at(deadline: float) -> AtDeadline:
         planned = planned_answers(bundle, test, deadline, policy)
@@ -65,7 +64,8 @@ def evaluate(
         told |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
         judged = {name: Judged(bundle, labels, test.labels, test.groups) for name, labels in told.items()}
         parts = Parts(judged, timed or planned, test.sizes, deadline, is_timed=timed is not None)
-        return AtDeadline(deadline, parts.of(everything), tuple(map(parts.of, bands)), stated.get(deadline))
+        row = bundle.times.outlook_at(deadline)
+        return AtDeadline(deadline, parts.of(everything), tuple(map(parts.of, bands)), row and row.score)
 
     identity, scoring, found = bundle.identity, bundle.promise.scoring, tuple(map(at, deadlines))
     about = identity.name, identity.version, bundle.sha256, scoring, policy, bundle.promise.late

@@ -11,7 +11,7 @@ from polydom_builder.drawing.score_names import ANY_TIME, ORACLE, SINGLE, STRICT
 from polydom_builder.simulation.expected import expected, outlook_of
 from polydom_builder.simulation.policies import oracle_score, real_seconds
 from polydom_builder.simulation.recorded import Recorded
-from polydom_builder.simulation.simulate import Simulated
+from polydom_builder.simulation.simulate import Simulated, late_score
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Outlook
 from polydom_runtime.policy.deadline import too_short
@@ -84,8 +84,8 @@ def _single_in(recorded: Recorded, bundle: Bundle, deadline: float) -> float:
     score, number = _single(bundle, deadline)
     if number < 0:
         return score
-    seconds, late = real_seconds(bundle, recorded.trials)[number], min(0.0, bundle.prior.accuracy)
-    in_time = (seconds <= deadline) * (1.0 - recorded.pauses.late_shares(seconds, deadline))
+    seconds, late = real_seconds(bundle, recorded.trials)[number], late_score(bundle)
+    in_time = recorded.in_time(seconds <= deadline, seconds, deadline)
     return late + (score - late) * float(in_time.mean())
 
 
@@ -109,8 +109,7 @@ def _interval(
     keys = [(frozenset(answer.features), answer.accuracy) for answer in outcome.answers]
     if not all(key in known for key in keys):
         return None
-    met = np.array([answer.deadline_met for answer in outcome.answers])
-    spared = met * (1.0 - recorded.pauses.late_shares(outcome.seconds, deadline))
+    in_time = recorded.in_time(outcome.met, outcome.seconds, deadline)
     beyond = np.array([known[key] for key in keys]) - outcome.late_score
-    low, high = (outcome.late_score + (beyond * spared[:, None]).mean(axis=0)).tolist()
+    low, high = (outcome.late_score + (beyond * in_time[:, None]).mean(axis=0)).tolist()
     return low, high

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -46,24 +47,24 @@ def outlook_of(outcome: Simulated, deadline: float, recorded: Recorded) -> Outlo
     A pause hits an answer while it works, and the replays tell how long each works.
     """
     sets, n = Counter(answer.features for answer in outcome.answers), len(outcome.answers)
-    met, late = np.array([answer.deadline_met for answer in outcome.answers]), outcome.late_score
+    met, late = outcome.met, outcome.late_score
     gain = np.array([answer.accuracy for answer in outcome.answers]) - late
-    spared = met * (1.0 - recorded.pauses.late_shares(outcome.seconds, deadline))
+    in_time = recorded.in_time(met, outcome.seconds, deadline)
     return Outlook(
         deadline,
-        score=late + float((gain * spared).mean()),
+        score=late + float((gain * in_time).mean()),
         prior_share=sets[()] / n,
         features=sets.most_common(1)[0][0],
-        late=float((1.0 - spared).mean()),
+        late=float((1.0 - in_time).mean()),
         score_alone=late + float((gain * met).mean()),
         late_alone=outcome.missed / n,
         answers=recorded.n_answers,
     )
 
 
-def table(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float], regime: Regime = "hot") -> list[Outlook]:
-    """Return the outlooks at some deadlines in seconds."""
-    return [outlook_of(expected(bundle, recorded, d, regime), d, recorded) for d in deadlines]
+def outlook_at(bundle: Bundle, recorded: Recorded, deadline: float, regime: Regime) -> Outlook:
+    """Return the outlook at a deadline in seconds: a row of every table."""
+    return outlook_of(expected(bundle, recorded, deadline, regime), deadline, recorded)
 
 
 def own_deadlines(bundle: Bundle, regime: Regime = "hot") -> list[float]:
@@ -89,8 +90,9 @@ def with_outlook_of(bundle: Bundle, samples: CostSamples, deadlines: Sequence[fl
     def foreseen(regime: Regime, times: BundleTimes) -> BundleTimes:
         if regime != "hot" and regime not in samples.items:
             return times._replace(outlook=())
-        possible = [d for d in deadlines or own_deadlines(bundle, regime) if not too_short(bundle.at(d, regime), d)]
-        return times._replace(outlook=tuple(table(bundle, Recorded.of(bundle, samples, regime), possible, regime)))
+        recorded, asked = Recorded.of(bundle, samples, regime), deadlines or own_deadlines(bundle, regime)
+        possible = (d for d in asked if not too_short(bundle.at(d, regime), d))
+        return times._replace(outlook=tuple(outlook_at(bundle, recorded, d, regime) for d in possible))
 
     return in_each_regime(bundle, foreseen)
 
@@ -107,12 +109,8 @@ def table_of_build(bundle: Bundle, recorded: Recorded, deadlines: Sequence[float
     They are the shortest useful deadline, one right below it, and half of the knee. They may be below the range of the
     bundle.
     """
-    there = bundle.at(1.0, regime)
-    least = max(there.times.typical.dispatch(bundle.promise.sizes[0]), MIN_SECONDS)
-
-    def at(deadline: float) -> Outlook:
-        return table(bundle, recorded, [deadline], regime)[0]
-
+    at = partial(outlook_at, bundle, recorded, regime=regime)
+    least = max(bundle.at(1.0, regime).times.typical.dispatch(bundle.promise.sizes[0]), MIN_SECONDS)
     rows = {deadline: at(deadline) for deadline in deadlines}
     high = next((row for row in rows.values() if not row.is_only_prior), None)
     if high is not None:
@@ -148,7 +146,7 @@ def deadlines_in(bundle: Bundle, regime: Regime, asked: Sequence[float] = ()) ->
 def _spread(bundle: Bundle, count: int) -> list[float]:
     low, high = bundle.promise.budgets
     smallest, largest = bundle.promise.sizes
-    start = max(low, bundle.times.typical.dispatch(smallest), 1e-9)
+    start = max(low, bundle.times.typical.dispatch(smallest), MIN_SECONDS)
     enough = max(candidate.cost(largest) for candidate in bundle.index.candidates)
     octaves = math.log2(max(min(high, enough) / start, 1.0))
     steps = int((count - 1) / octaves) if octaves else 0  # to an octave

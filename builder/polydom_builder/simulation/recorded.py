@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from polydom_builder.exceptions import FitError
-from polydom_runtime.arrays import Floats
+from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.measuring.cost_samples import AROUND, MODEL_QUANTILE, CostSamples, ItemSamples, Pauses
@@ -93,6 +93,14 @@ class Recorded:
         drawn = np.exp(np.random.default_rng(seed).uniform(low, high, N_TRIALS))
         in_order = np.arange(N_TRIALS) * samples.n_rounds // N_TRIALS  # as the rounds are in `Trials.drawn`
         return cls(Trials.drawn(samples, drawn.tolist(), seed), in_order, samples.n_rounds, samples.pauses)
+
+    def in_time(self, met: Bools, seconds: Floats, deadline: float) -> Floats:
+        """Return the probability that each answer is in time on the machine with its pauses, shape ``(n_trials,)``.
+
+        `met`, `seconds`: whether it is without pauses, and how long it works.
+        """
+        probabilities: Floats = met * (1.0 - self.pauses.late_shares(seconds, deadline))
+        return probabilities
 
     def slowed(self, factor: float) -> "Recorded":
         """Return the same answers with all times multiplied by a factor, but for pauses."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Floats
+from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
@@ -32,13 +32,18 @@ class Simulated:
 
     answers: list[Prediction]
     """One for each trial, in order."""
-    late_score: float = 0.0
-    """What a late answer counts: 0, or the score of the prior if that is less, as with errors."""
+    late_score: float
+    """What a late answer counts; see `late_score`."""
 
     @property
     def score(self) -> float:
         """The mean expected score."""
         return float(np.mean([a.accuracy if a.deadline_met else self.late_score for a in self.answers]))
+
+    @property
+    def met(self) -> Bools:
+        """Whether each answer was in time, shape ``(n_trials,)``."""
+        return np.array([a.deadline_met for a in self.answers])
 
     @property
     def seconds(self) -> Floats:
@@ -99,7 +104,12 @@ def simulate(
         answers.append(predictor.predict_one(trial))
         predictor.use_slack(SLACK)
         world.clock.advance(seconds=SLACK)
-    return Simulated(answers, min(0.0, bundle.prior.accuracy))
+    return Simulated(answers, late_score(bundle))
+
+
+def late_score(bundle: Bundle) -> float:
+    """Return what a late answer counts: 0, or the score of the prior if that is less, as where errors are scored."""
+    return min(0.0, bundle.prior.accuracy)
 
 
 def for_trials(bundle: Bundle, deadline: float) -> Bundle:

@@ -120,6 +120,11 @@ class BundleTimes(NamedTuple):
         """Return the outlook for the nearest deadline; None if nothing was replayed."""
         return min(self.outlook, key=lambda o: abs(o.deadline - deadline), default=None)
 
+    def outlook_at(self, deadline: float) -> "Outlook | None":
+        """Return the outlook for a deadline, up to rounding; None if this one was not replayed."""
+        near = self.outlook_near(deadline)
+        return near if near is not None and math.isclose(near.deadline, deadline) else None
+
     @classmethod
     def of(
         cls,

@@ -109,9 +109,7 @@ def _scene(arguments: Namespace) -> BundleScene | None:
 
 
 def _checked(arguments: Namespace) -> Outcome:
-    if arguments.profile_out and Path(arguments.profile_out).absolute() in [
-        Path(f).absolute() for f in arguments.check
-    ]:
+    if arguments.profile_out and Path(arguments.profile_out) in map(Path, arguments.check):
         raise ProfileError(f"--profile-out must name another file than the report. Got {arguments.profile_out}.")
     if arguments.profile_out and len(arguments.check) > 1:
         raise ProfileError(f"--profile-out must come with one report. Got {len(arguments.check)}. Give one of them.")

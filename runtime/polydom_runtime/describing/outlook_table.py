@@ -1,6 +1,5 @@
 """What deadlines buy in each regime, as a table: every command shows this one."""
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -18,9 +17,6 @@ MEANING = (
     "a late answer counts as 0 in scores, or as the prior if that is less"
 )
 TYPICAL = "score, late: if each unit takes its typical time, without pauses; nothing was replayed"
-
-Z_95 = 1.645
-"""The one-sided 95 % point of the normal distribution."""
 
 
 def set_text(features: Sequence[str], estimator: str = "", plus: str = "+") -> str:
@@ -68,30 +64,15 @@ def outlook_cells(o: Outlook) -> tuple[str, ...]:
     return format_seconds(o.deadline), *measured, *alone, percent(o.prior_share), set_text(o.features)
 
 
-def most_likely(share: float, answers: int) -> float:
-    """Return what a share of some recorded answers is at most, with 95 % confidence, by the interval of Wilson.
-
-    >>> round(most_likely(0.0, 53), 3), round(most_likely(0.02, 1000), 3)
-    (0.049, 0.029)
-    """
-    z2 = Z_95**2
-    spread = Z_95 * math.sqrt(share * (1.0 - share) / answers + z2 / (4.0 * answers**2))
-    return (share + z2 / (2.0 * answers) + spread) / (1.0 + z2 / answers)
-
-
 def few_answers(regime: Regime, answers: int, promised: float) -> str:
     """Return what some recorded answers cannot tell of a promised share of late ones; empty if they can."""
-    if not answers or (most := most_likely(0.0, answers)) <= promised:
+    # None late of n: the bound of Clopper and Pearson, as `upper_bound` of `polydom_runtime.binomial`, with 95 %.
+    if not answers or (most := 1.0 - 0.05 ** (1.0 / answers)) <= promised:
         return ""
     return (
         f"{regime}: {answers} answers were recorded, too few to tell {percent(promised)} late from none: where "
         f"none was, up to {percent(most)} may be"
     )
-
-
-def shortest_useful(outlook: Sequence[Outlook]) -> Outlook | None:
-    """Return the outlook at the shortest deadline that gives more than the prior; None if none does."""
-    return next((o for o in outlook if not o.is_only_prior), None)
 
 
 def in_range(outlook: Sequence[Outlook], promise: Promise) -> list[Outlook]:
@@ -113,7 +94,7 @@ def shortcomings(regime: Regime, outlook: Sequence[Outlook], promise: Promise) -
 
 def useful_text(outlook: Sequence[Outlook]) -> str:
     """Return the shortest deadline for more than the prior, in words."""
-    first = shortest_useful(outlook)
+    first = next((o for o in outlook if not o.is_only_prior), None)
     if first is None:
         return "not replayed" if not outlook else "none: no deadline gives more than the prior"
     return f"{format_seconds(first.deadline)}{' or less' if first is outlook[0] else ''}"

@@ -23,7 +23,7 @@ from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline, longest_wait_ns
 from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import Kept, KeptItems
-from polydom_runtime.prediction import WAITED, AnyPredictor, Policy, Prediction, answer_within, policy_for
+from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, answer_within, policy_for
 from polydom_runtime.stages import Trace
 from polydom_runtime.turn import Turn, refuse, refuse_copy
 
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from polydom_runtime.trust.trust import Trust
 
     from .worker_times import WorkerTimes
+
+WAITED = "supervised: the item had waited for too long"
+NO_TIME = "the deadline of the call leaves no time for a worker"
+"""The reasons of answers to items that cannot be handed over in time; the second one tells of no fault."""
 
 PLAN_S = 10.0
 """The time that workers may take at the start until they have the plan for what was learned before; then one without it
@@ -437,7 +441,8 @@ class SupervisedPredictor:
             answer: Prediction = predict_arrived(self, item, arrived_ns, start, self._budget_ns, deadline)
             return answer
         if deadline is not None:
-            return answer_within(deadline, self, item, start - arrived_ns, start)
+            answer = answer_within(deadline, self, item, start - arrived_ns, start)
+            return answer._replace(reason=NO_TIME) if answer.reason == WAITED else answer
         due, turn = Due(arrived_ns, start), self._turn
         try:
             del turn.free

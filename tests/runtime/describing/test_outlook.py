@@ -82,10 +82,10 @@ def test_table_of_a_bundle_without_an_outlook_says_so(bundle: Bundle) -> None:
 
 
 def test_few_recorded_answers_are_said_where_they_cannot_tell_the_promise(bundle: Bundle) -> None:
-    """By the interval of Wilson, none late of 53 may be 4.9 %."""
+    """With 95 % confidence, none late of 53 may be 5.5 %."""
     few, enough = (changed(bundle, outlook=(outlook(30 * US, 0.7, 0.0, ("a",), 0.0, n),)) for n in (53, 300))
 
-    said = "hot: 53 answers were recorded, too few to tell 1 % late from none: where none was, up to 4.9 % may be"
+    said = "hot: 53 answers were recorded, too few to tell 1 % late from none: where none was, up to 5.5 % may be"
     assert [said in line for line in lines(few)].count(True) == 1
     assert "recorded" not in "".join(lines(enough))
 
